@@ -126,7 +126,7 @@ class Restore(Protocol):
         """Restore, or raise ConfigError, Sealed or StorageUnavailable."""
 
 
-def unknown_facts(_application: "Application | None") -> "ProductionFacts":
+def _unknown_facts(_application: "Application | None") -> "ProductionFacts":
     """Return the facts of a host that gathers none."""
     from outkey.administration.core.operating.checklist import ProductionFacts
 
@@ -170,7 +170,7 @@ class CommandHost:
     back_up: Callable[[Path, Callable[[int], None]], Path] = refuse_command
     restore: Restore = refuse_command
     # What the production check list is about; without a database that responds, None.
-    production_facts: "Callable[[Application | None], ProductionFacts]" = unknown_facts
+    production_facts: "Callable[[Application | None], ProductionFacts]" = _unknown_facts
     # The users who created API tokens, by name; None where they are not known.
     token_owners: "Callable[[Application], Mapping[str, TokenOwner] | None]" = (
         lambda _application: None
@@ -179,10 +179,10 @@ class CommandHost:
 
 def administration_of(application: "Application") -> "Administration":
     """Return what changes things in the name of the user who runs the command."""
-    return application.administration(f"cli:{operating_system_user()}")
+    return application.administration(f"cli:{_operating_system_user()}")
 
 
-def operating_system_user() -> str:
+def _operating_system_user() -> str:
     """Return the user of the process; LOGNAME and such can say anything."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name

@@ -82,7 +82,7 @@ def refusal_of(
     settings = application.webhooks.inbox().settings
     parts = urlsplit(sample.url)
     known = application.public_url.rstrip("/") or f"{parts.scheme}://{parts.netloc}"
-    url = f"{known}{path_with_query(parts)}"
+    url = f"{known}{_path_with_query(parts)}"
     return explain(
         replace(sample, url=url),
         stored.webhook,
@@ -97,7 +97,7 @@ def post_sample(sample: Delivery) -> int:
     parts = urlsplit(sample.url)
     try:
         with closing(_connection(parts)) as connection:
-            connection.putrequest(sample.method, path_with_query(parts))
+            connection.putrequest(sample.method, _path_with_query(parts))
             for name, value in sample.headers:
                 connection.putheader(name, value)
             connection.putheader("Content-Length", str(len(sample.body)))
@@ -123,6 +123,6 @@ def _connection(parts: SplitResult) -> http.client.HTTPConnection:
     return http.client.HTTPConnection(host, parts.port, timeout=SECONDS)
 
 
-def path_with_query(parts: SplitResult) -> str:
+def _path_with_query(parts: SplitResult) -> str:
     """Return what a request line has of a URL."""
     return f"{parts.path}?{parts.query}" if parts.query else parts.path

@@ -73,15 +73,15 @@ def find_handler(name: str) -> "Handler":
     try:
         found = getattr(import_module(module), attribute)
     except Exception:  # noqa: BLE001 - a module may raise anything when it is imported
-        raise no_function(name) from None
+        raise _no_function(name) from None
     if callable(found):
         return cast("Handler", found)
     if hasattr(found, "send"):
         return lambda event: found.send(sender=event.webhook, event=event)
-    raise no_function(name)
+    raise _no_function(name)
 
 
-def no_function(name: str) -> ConfigError:
+def _no_function(name: str) -> ConfigError:
     """Return the error for a name that is no function."""
     return ConfigError(
         Text("there is no function {name}", name=name),

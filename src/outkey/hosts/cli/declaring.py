@@ -49,7 +49,7 @@ class Commands(typer.Typer):
         return super().command(name, **{"cls": ExplainedCommand} | options)
 
 
-def declare_global_options(
+def _declare_global_options(
     *,
     home: Annotated[
         str,
@@ -74,10 +74,10 @@ def declare_global_options(
 
 
 @cache
-def global_options() -> "tuple[Parameter, ...]":
+def _global_options() -> "tuple[Parameter, ...]":
     """Return the options that every command accepts."""
     app = typer.Typer(add_completion=False)
-    app.command()(declare_global_options)
+    app.command()(_declare_global_options)
     options = tuple(typer.main.get_command(app).params)
     for option in options:
         option.expose_value = False  # no command has an argument for it
@@ -90,19 +90,19 @@ class ExplainedCommand(typer.core.TyperCommand):
 
     def get_params(self, ctx: "Context") -> "list[Parameter]":
         """Return the parameters with the global options."""
-        return with_global_options(super().get_params(ctx))
+        return _with_global_options(super().get_params(ctx))
 
     def collect_usage_pieces(self, ctx: "Context") -> list[str]:  # noqa: ARG002 - Typer's signature
         """Return the usage after the name of the command."""
-        return usage_pieces(self)
+        return _usage_pieces(self)
 
     def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         """Write what can follow the name of the command."""
-        write_parameters(self, ctx, formatter)
+        _write_parameters(self, ctx, formatter)
 
     def format_epilog(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         """Write examples and exit codes."""
-        write_epilog(ctx, formatter)
+        _write_epilog(ctx, formatter)
 
 
 class ExplainedGroup(typer.core.TyperGroup):
@@ -110,16 +110,16 @@ class ExplainedGroup(typer.core.TyperGroup):
 
     def get_params(self, ctx: "Context") -> "list[Parameter]":
         """Return the parameters with the global options."""
-        return with_global_options(super().get_params(ctx))
+        return _with_global_options(super().get_params(ctx))
 
     def collect_usage_pieces(self, ctx: "Context") -> list[str]:  # noqa: ARG002 - Typer's signature
         """Return the usage after the name of the command."""
-        return [*usage_pieces(self), "COMMAND [ARGS]..."]
+        return [*_usage_pieces(self), "COMMAND [ARGS]..."]
 
     def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         """Write what can follow the name of the command."""
         self.format_commands(ctx, formatter)
-        write_parameters(self, ctx, formatter)
+        _write_parameters(self, ctx, formatter)
 
     def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:  # noqa: ARG002 - Typer's signature
         """Write the commands with their summaries."""
@@ -128,11 +128,11 @@ class ExplainedGroup(typer.core.TyperGroup):
             for name, command in self.commands.items()
             if not command.hidden
         ]
-        write_definitions(formatter, "Commands", rows)
+        _write_definitions(formatter, "Commands", rows)
 
     def format_epilog(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         """Write examples and exit codes."""
-        write_epilog(ctx, formatter)
+        _write_epilog(ctx, formatter)
 
 
 class RootGroup(ExplainedGroup):
@@ -145,7 +145,7 @@ class RootGroup(ExplainedGroup):
     def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":  # noqa: ARG002 - Typer's signature
         """Return a command, loaded if it is not yet."""
         if cmd_name in ENTRIES and cmd_name not in self.commands:
-            self.commands[cmd_name] = load_command(cmd_name)
+            self.commands[cmd_name] = _load_command(cmd_name)
         return self.commands.get(cmd_name)
 
     def resolve_command(
@@ -165,16 +165,16 @@ class RootGroup(ExplainedGroup):
             rows = [
                 (f"{entry.name:{width}}", entry.summary) for entry in section.entries
             ]
-            write_definitions(formatter, section.title, rows)
+            _write_definitions(formatter, section.title, rows)
         others = [
             (f"{name:{width}}", first_sentence(command.help or ""))
             for name, command in self.commands.items()
             if name not in ENTRIES
         ]
-        write_definitions(formatter, _OTHER, others)
+        _write_definitions(formatter, _OTHER, others)
 
 
-def load_command(name: str) -> "Command":
+def _load_command(name: str) -> "Command":
     """Import a command's module and return what runs it."""
     entry = ENTRIES[name]
     module, _, attribute = entry.place.partition(":")
@@ -188,11 +188,11 @@ def load_command(name: str) -> "Command":
     return typer.main.get_command(app)
 
 
-def with_global_options(parameters: "list[Parameter]") -> "list[Parameter]":
+def _with_global_options(parameters: "list[Parameter]") -> "list[Parameter]":
     """Return the parameters of a command with the global options before --help."""
-    every = [*parameters[:-1], *global_options(), parameters[-1]]
+    every = [*parameters[:-1], *_global_options(), parameters[-1]]
     for parameter in every:
-        convert_by_need(parameter)
+        _convert_by_need(parameter)
     return every
 
 
@@ -216,7 +216,7 @@ class ConversionByNeed:
         return self._conversion().coerce(value, param=param, ctx=ctx)
 
 
-def convert_by_need(parameter: "Parameter") -> None:
+def _convert_by_need(parameter: "Parameter") -> None:
     """Let a parameter with one value do without pydantic where it can."""
     # Earlier versions of Typer have no descriptor, and do not use pydantic.
     descriptor = getattr(parameter, "type_descriptor", None)
@@ -231,7 +231,7 @@ def convert_by_need(parameter: "Parameter") -> None:
     own["get_runtime_param"] = lambda: conversion
 
 
-def usage_pieces(command: "Command") -> list[str]:
+def _usage_pieces(command: "Command") -> list[str]:
     """Return the arguments of a command as its usage names them."""
     pieces = ["[OPTIONS]"]
     for parameter in command.params:
@@ -250,7 +250,7 @@ def argument_name(parameter: "Parameter") -> str:
     return name if parameter.nargs == 1 else f"{name}..."
 
 
-def write_parameters(
+def _write_parameters(
     command: "Command", ctx: "Context", formatter: "HelpFormatter"
 ) -> None:
     """Write the arguments, the options of the command, and the global ones."""
@@ -266,9 +266,9 @@ def write_parameters(
     shared = [
         parameter for parameter in command.get_params(ctx) if parameter not in own
     ]
-    write_definitions(formatter, "Arguments", arguments)
-    write_definitions(formatter, "Options", help_records(options, ctx))
-    write_definitions(formatter, "Global options", help_records(shared, ctx))
+    _write_definitions(formatter, "Arguments", arguments)
+    _write_definitions(formatter, "Options", help_records(options, ctx))
+    _write_definitions(formatter, "Global options", help_records(shared, ctx))
 
 
 def help_records(
@@ -283,7 +283,7 @@ def help_records(
             yield name, _MINIMUM.sub(r"\1 or more", text)
 
 
-def write_definitions(
+def _write_definitions(
     formatter: "HelpFormatter", title: str, rows: Iterable[tuple[str, str]]
 ) -> None:
     """Write a section with two columns, unless it is empty."""
@@ -293,9 +293,9 @@ def write_definitions(
             formatter.write_dl(lines, col_max=_MAX_COLUMN)
 
 
-def write_epilog(ctx: "Context", formatter: "HelpFormatter") -> None:
+def _write_epilog(ctx: "Context", formatter: "HelpFormatter") -> None:
     """Write the examples of a command, and what its exit codes mean."""
-    program, path = split_path(ctx)
+    program, path = _split_path(ctx)
     examples = EXAMPLES.get(path, ())
     if examples:
         with formatter.section("Examples"):
@@ -309,10 +309,10 @@ def write_epilog(ctx: "Context", formatter: "HelpFormatter") -> None:
         formatter.write_text(EXIT_CODES_IN_SHORT)
     else:
         codes = [(str(code), meaning) for code, meaning in EXIT_CODES.items()]
-        write_definitions(formatter, "Exit codes", codes)
+        _write_definitions(formatter, "Exit codes", codes)
 
 
-def split_path(ctx: "Context") -> tuple[str, str]:
+def _split_path(ctx: "Context") -> tuple[str, str]:
     """Return the program as it was called, and the names of the command after it."""
     names: list[str] = []
     current = ctx

@@ -65,7 +65,7 @@ def run(
         if type(error).__name__ == "NoArgsIsHelpError":
             print_line(str(error))
         else:
-            print_error(usage_error(error), as_json=as_json)
+            print_error(_usage_error(error), as_json=as_json)
     except OutkeyError as error:
         print_error(error, as_json=as_json)
         code = exit_code_of(error)
@@ -82,10 +82,10 @@ def run(
         failure = unexpected_error(error, host)
         print_error(failure, as_json=as_json)
         code = exit_code_of(failure)
-    return flush_output(code or 0)
+    return _flush_output(code or 0)
 
 
-def flush_output(code: int) -> int:
+def _flush_output(code: int) -> int:
     """Write what was printed and return the exit code; 5 if it cannot be written."""
     try:
         sys.stdout.flush()
@@ -125,7 +125,7 @@ def report_thread(failure: threading.ExceptHookArgs) -> None:
         sys.stderr.write(f"a thread failed: {failure_places(failure.exc_value)}\n")
 
 
-def usage_error(error: Exception) -> ConfigError:
+def _usage_error(error: Exception) -> ConfigError:
     """Return the error in a call; it repeats no value, which may be a secret."""
     context = getattr(error, "ctx", None)
     see = Text(
@@ -145,7 +145,7 @@ def usage_error(error: Exception) -> ConfigError:
             hint=Text(
                 "Write it as {syntax}{range}. {meaning} {see}",
                 syntax=syntax,
-                range=range_text(parameter),
+                range=_range_text(parameter),
                 meaning=getattr(parameter, "help", None) or "",
                 see=see,
             ),
@@ -160,10 +160,10 @@ def usage_error(error: Exception) -> ConfigError:
     if suggestions:
         names = " or ".join(suggestions)
         hint = Text("Did you mean {names}? {see}", names=names, see=see)
-    return ConfigError(unknown_text(error), hint=hint)
+    return ConfigError(_unknown_text(error), hint=hint)
 
 
-def unknown_text(error: Exception) -> Text:
+def _unknown_text(error: Exception) -> Text:
     """Return the text about an unknown name; it is repeated only if it looks like one.
 
     An argument is never named: it may be a secret.
@@ -176,7 +176,7 @@ def unknown_text(error: Exception) -> Text:
     return Text("unknown command, option or argument")
 
 
-def range_text(parameter: object) -> str:
+def _range_text(parameter: object) -> str:
     """Return the lowest and the highest value of a parameter, if it has both."""
     low = getattr(parameter, "min", None)
     high = getattr(parameter, "max", None)
@@ -185,7 +185,7 @@ def range_text(parameter: object) -> str:
     return Text(", from {low} to {high}", low=low, high=high)
 
 
-def print_version(*, wanted: bool) -> None:
+def _print_version(*, wanted: bool) -> None:
     """Print the version and end."""
     if wanted:
         from importlib.metadata import version  # takes a while
@@ -201,7 +201,7 @@ def options(
         bool,
         typer.Option(
             "--version",
-            callback=print_version,
+            callback=_print_version,
             is_eager=True,
             help="Print the version.",
         ),

@@ -69,7 +69,7 @@ from outkey.hosts.django.time_zones import in_time_zone
 View = Callable[..., HttpResponseBase]
 
 
-def callback_view(section: admin.ModelAdmin) -> View:  # type: ignore[type-arg]
+def _callback_view(section: admin.ModelAdmin) -> View:  # type: ignore[type-arg]
     """Return the view that a provider sends the browser back to.
 
     The admin's own redirect to the sign-in page would carry the URL with the code.
@@ -157,7 +157,7 @@ class ConfigurationAdmin(Section):
     def get_urls(self) -> list[URLPattern]:
         """Add the page that providers send the browser back to."""
         route = "<uuid:record>/callback/"
-        callback = path(route, callback_view(self), name="outkey_oauth2_callback")
+        callback = path(route, _callback_view(self), name="outkey_oauth2_callback")
         return [callback, *super().get_urls()]
 
 

@@ -23,19 +23,19 @@ from outkey.sending.adapters.transport.listeners_file import ListenerFiles
 
 def project_facts(application: Application | None, home: Path) -> ProductionFacts:
     """Return the facts known in every Django project, without its proxies and users."""
-    facts = machine_facts(home)
+    facts = _machine_facts(home)
     if application is None:
         return replace(facts, parts={"database": StorageUnavailable.code})
-    return with_database(facts, application)
+    return _with_database(facts, application)
 
 
-def machine_facts(home: Path) -> ProductionFacts:
+def _machine_facts(home: Path) -> ProductionFacts:
     """Return the facts that need no database."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     facts = ProductionFacts(
         now=time.time(),
         listening=ListenerFiles(home / "data" / "listening").bound_addresses(),
-        debugging=debugging_settings(),
+        debugging=_debugging_settings(),
         is_superuser=os.geteuid() == 0,
         descriptors=sys.maxsize
         if descriptors == resource.RLIM_INFINITY
@@ -49,7 +49,7 @@ def machine_facts(home: Path) -> ProductionFacts:
     return facts
 
 
-def debugging_settings() -> list[str]:
+def _debugging_settings() -> list[str]:
     """Return the settings for developers that are on."""
     is_on = {
         "DEBUG": settings.configured and settings.DEBUG,
@@ -59,9 +59,9 @@ def debugging_settings() -> list[str]:
     return [name for name, value in is_on.items() if value]
 
 
-def with_database(facts: ProductionFacts, application: Application) -> ProductionFacts:
+def _with_database(facts: ProductionFacts, application: Application) -> ProductionFacts:
     """Add what an installation with a database shows of itself."""
-    host, encrypted = database_connection()
+    host, encrypted = _database_connection()
     return replace(
         facts,
         parts=readiness_of(application).check_all(),
@@ -76,7 +76,7 @@ def with_database(facts: ProductionFacts, application: Application) -> Productio
 
 
 @wrap_database_errors
-def database_connection() -> tuple[str, bool | None]:
+def _database_connection() -> tuple[str, bool | None]:
     """Return where the database is, and whether the connection to it is encrypted."""
     if connection.vendor == "sqlite":
         return "", None

@@ -54,7 +54,7 @@ def home_setting() -> Path:
 
 def project_home() -> Path:
     """Set up the project and return its home; the database is not read."""
-    set_up_django()
+    _set_up_django()
     if not apps.is_installed(APP):
         raise ConfigError(
             Text("this Django project does not have outkey's app"),
@@ -71,7 +71,7 @@ def project_home() -> Path:
 def open_project() -> Path:
     """Return the project's home once its tables are complete; migrates nothing."""
     home = project_home()
-    refuse_pending_migrations()
+    _refuse_pending_migrations()
     claim(home)
     return home
 
@@ -88,7 +88,7 @@ def claim(home: Path) -> None:
             file.write(_MARK_TEXT)
 
 
-def set_up_django() -> None:
+def _set_up_django() -> None:
     """Set up Django for the project, unless that is done."""
     # Not `ready`: an app may open a gateway while the apps get ready.
     if apps.models_ready:
@@ -109,7 +109,7 @@ def set_up_django() -> None:
         )
 
 
-def refuse_pending_migrations() -> None:
+def _refuse_pending_migrations() -> None:
     """Refuse a database that lacks some of outkey's migrations."""
     pending = migrations() - applied_migrations()
     if pending:

@@ -23,14 +23,14 @@ def readiness_of(application: Application) -> Readiness:
     """Return the readiness checks of an installation, made once."""
     checks = readiness_checks(application)
     return Readiness(
-        checks | {"audit": lambda: probe_audit(application)},
+        checks | {"audit": lambda: _probe_audit(application)},
         application.clock,
         application.sender.threads,
         release_thread=connections.close_all,
     )
 
 
-def probe_audit(application: Application) -> None:
+def _probe_audit(application: Application) -> None:
     """Raise AuditUnavailable if a record could not be stored now."""
     trail = application.audit_trail
     for place in (trail.rows, trail.checkpoints):

@@ -81,7 +81,7 @@ def delete_settings(instance: Model, **_signal: object) -> None:
     UserSettings.objects.filter(user=str(instance.pk)).delete()
 
 
-def time_zone_of(request: HttpRequest) -> AbstractContextManager[None]:
+def _time_zone_of(request: HttpRequest) -> AbstractContextManager[None]:
     """Return a context with the time zone of the user, read once for each request.
 
     Without a choice it is that of the installation, else the one that is active.
@@ -106,7 +106,7 @@ def in_time_zone(
 
     @wraps(view)
     def show(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        with time_zone_of(request):
+        with _time_zone_of(request):
             return view(request, *args, **kwargs)
 
     return show
@@ -120,5 +120,5 @@ class TimeZoneMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Activate the time zone for one request."""
-        with time_zone_of(request):
+        with _time_zone_of(request):
             return self._get_response(request)

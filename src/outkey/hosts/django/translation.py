@@ -18,10 +18,10 @@ def translate_text(text: str) -> str:
     A string that has no translation is returned as it is.
     """
     if isinstance(text, Text):
-        return with_moments(text, in_zone_of_user).translate_with(_gettext)
+        return with_moments(text, _in_zone_of_user).translate_with(_gettext)
     return _gettext(text) if text else ""
 
 
-def in_zone_of_user(at: float) -> str:
+def _in_zone_of_user(at: float) -> str:
     """Return a Unix time as the pages show it."""
     return zoned_text(at, timezone.get_current_timezone())

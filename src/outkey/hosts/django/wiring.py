@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 def install(home: Path, environment: Mapping[str, str] = os.environ) -> Application:
     """Return the application; its database is Django's default one."""
-    policy = partial(read_project_policy, home, environment)
+    policy = partial(_read_project_policy, home, environment)
     audit = DjangoAuditRows(lambda: policy().durability)
     tables = Tables(
         storage=django_storage(),
@@ -84,7 +84,7 @@ def borrow_connection() -> HostConnection:
     return HostConnection(connection.vendor, connection.connection)
 
 
-def read_project_policy(home: Path, environment: Mapping[str, str]) -> Policy:
+def _read_project_policy(home: Path, environment: Mapping[str, str]) -> Policy:
     """Return the policy of the home; the setting OUTKEY overrides its durability."""
     policy = read_policy(home, environment)
     setting = getattr(settings, "OUTKEY", {})

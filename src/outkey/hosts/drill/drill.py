@@ -109,10 +109,10 @@ class ScenarioResult(NamedTuple):
 
 def speed_of(configuration: Configuration) -> float:
     """Return how many times faster than in production a configuration is drilled."""
-    return max(1.0, round(total_timeout_of(configuration) / _LONGEST, 1))
+    return max(1.0, round(_total_timeout_of(configuration) / _LONGEST, 1))
 
 
-def total_timeout_of(configuration: Configuration) -> float:
+def _total_timeout_of(configuration: Configuration) -> float:
     """Return the total timeout that a drill uses, in seconds of production."""
     return min(_MAX_SECONDS, configuration.limits.total_timeout)
 
@@ -126,7 +126,7 @@ def drill(
     with closing(LockedScripts()) as scripts, ThreadPoolExecutor(_AT_ONCE) as threads:
         tools = DrillTools(speed_of(configuration), secrets.token_hex(), scripts)
         futures = [
-            threads.submit(play_scenario, configuration, scenario, tools)
+            threads.submit(_play_scenario, configuration, scenario, tools)
             for scenario in scenarios
         ]
         try:
@@ -153,7 +153,7 @@ class DrillTools(NamedTuple):
         return sha256(f"{self.seed} {name}".encode()).hexdigest()
 
 
-def play_scenario(
+def _play_scenario(
     configuration: Configuration, scenario: Scenario, tools: DrillTools
 ) -> ScenarioResult:
     """Play one scenario to a copy of the configuration."""
@@ -161,7 +161,7 @@ def play_scenario(
         Spar(tls=scenario.tls) as spar,
         closing(FastTransport(tools.speed)) as transport,
     ):
-        copy = copy_for(configuration, scenario, spar)
+        copy = _copy_for(configuration, scenario, spar)
         values = {name: tools.made_up_secret(name) for name in copy.secrets}
         run = ScenarioRun(
             copy=copy,
@@ -177,7 +177,7 @@ def play_scenario(
 # ── the copy ──────────────────────────────────────────────────────────────────────────
 
 
-def copy_for(
+def _copy_for(
     configuration: Configuration, scenario: Scenario, spar: Spar
 ) -> Configuration:
     """Return a copy aimed at the sparring provider, with the names of secrets only."""
@@ -192,13 +192,13 @@ def copy_for(
         "network": "internal",
         "active": True,
         "tls.ca_file": spar.ca_file,
-        "limits.total_timeout": total_timeout_of(configuration),
+        "limits.total_timeout": _total_timeout_of(configuration),
         "limits.response_mebibytes": min(
             _MEBIBYTES, configuration.limits.response_mebibytes
         ),
     }
     if configuration.uses_oauth2:
-        values |= oauth2_values(configuration, origin + scenario.endpoint)
+        values |= _oauth2_values(configuration, origin + scenario.endpoint)
     if configuration.uses_login:
         values |= _LOGIN
     secrets_to_replace = {
@@ -218,7 +218,7 @@ def copy_for(
     return replace(copy, secrets=states)
 
 
-def oauth2_values(configuration: Configuration, token_url: str) -> dict[str, object]:
+def _oauth2_values(configuration: Configuration, token_url: str) -> dict[str, object]:
     """Return the OAuth 2.0 settings of the copy."""
     settings = configuration.oauth2
     query = {"format": "json"} if settings.body_format is BodyFormat.JSON else {}
@@ -433,7 +433,7 @@ class ScenarioRun:
         arrivals = [
             arrival for arrival in self._spar.journal if self._is_at_target(arrival)
         ]
-        to_api = [arrival for arrival in arrivals if not is_token_request(arrival)]
+        to_api = [arrival for arrival in arrivals if not _is_token_request(arrival)]
         names = self._credentials
         authenticated = sum(
             bool(names) and all(map(arrival.values, names)) for arrival in to_api
@@ -493,7 +493,7 @@ class ScenarioRun:
         is_at_target = self._is_at_target(arrival)
         if not is_at_target and any(map(arrival.values, self._credentials)):
             return True
-        owners = {is_token_request(arrival)} if is_at_target else set()
+        owners = {_is_token_request(arrival)} if is_at_target else set()
         if is_at_target and arrival.path.startswith(_LOGIN_SCENES):
             owners = {True, False}  # a login has the rows of every request too
         values = [value for _, value in arrival.headers]
@@ -511,7 +511,7 @@ class ScenarioRun:
         return secrets_in_text | {kind == "rt" for kind in _ISSUED.findall(text)}
 
 
-def is_token_request(arrival: Arrival) -> bool:
+def _is_token_request(arrival: Arrival) -> bool:
     """Whether a request is for the authorization server, or a login."""
     return arrival.path.startswith(("/oauth/", _LOGIN_SCENES))
 

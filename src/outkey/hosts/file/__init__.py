@@ -53,15 +53,15 @@ def load(path: str | Path, *, tokens: Tokens | None = None) -> Gateway:
 
 def from_text(text: str, *, tokens: Tokens | None = None) -> Gateway:
     """Return a gateway for the configurations of a TOML document."""
-    return Gateway(sender_of(parse_document(text), tokens))
+    return Gateway(_sender_of(parse_document(text), tokens))
 
 
-def sender_of(document: Document, tokens: Tokens | None = None) -> Sender:
+def _sender_of(document: Document, tokens: Tokens | None = None) -> Sender:
     """Return what sends with the configurations of a document."""
     configurations = [draft.configuration() for draft in document.drafts]
     refuse_stray_lines(document)
     if tokens is None:
-        refuse_consent(configurations)
+        _refuse_consent(configurations)
     clock = SystemClock()
     resolver = SystemResolver()
     return Sender(
@@ -102,7 +102,7 @@ def refuse_stray_lines(document: Document) -> None:
             )
 
 
-def refuse_consent(configurations: Iterable[Configuration]) -> None:
+def _refuse_consent(configurations: Iterable[Configuration]) -> None:
     """Refuse refresh tokens: one that was replaced would be lost with the process."""
     for configuration in configurations:
         if configuration.needs_consent:

@@ -76,7 +76,7 @@ class UserForm(UserChangeForm):  # type: ignore[type-arg]
     )
 
 
-def page_or_error(
+def _page_or_error(
     view: Callable[[HttpRequest], HttpResponseBase], request: HttpRequest
 ) -> HttpResponse:
     """Return the page of a view, or the page of the error that it raised."""
@@ -146,7 +146,7 @@ class GuardedAdmin(LightAdmin):
                 self._record_save(request, self.created_tag)
             return super(GuardedAdmin, self).add_view(request, form_url, extra_context)
 
-        return page_or_error(view, request)
+        return _page_or_error(view, request)
 
     def change_view(
         self,
@@ -172,7 +172,7 @@ class GuardedAdmin(LightAdmin):
                 ),
             )
 
-        return page_or_error(view, request)
+        return _page_or_error(view, request)
 
     def delete_view(
         self,
@@ -196,14 +196,14 @@ class GuardedAdmin(LightAdmin):
                 ),
             )
 
-        return page_or_error(view, request)
+        return _page_or_error(view, request)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Show the list; a bulk action that cannot be recorded is not done."""
         view = super().changelist_view
-        return page_or_error(lambda request: view(request, extra_context), request)
+        return _page_or_error(lambda request: view(request, extra_context), request)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Delete the selected rows, after all of it is recorded."""
@@ -314,7 +314,7 @@ class GuardedUserAdmin(GuardedAdmin, UserAdmin):  # type: ignore[type-arg]
                 request, id, form_url
             )
 
-        return page_or_error(view, request)
+        return _page_or_error(view, request)
 
 
 @admin.register(Group)

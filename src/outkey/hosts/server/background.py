@@ -49,7 +49,7 @@ class Background:
         self._work = application.background_work(
             application.administration(ACTOR),
             notifiers(application, environment),
-            verify_hours=whole_number(environment, "OUTKEY_VERIFY_HOURS", 24),
+            verify_hours=_whole_number(environment, "OUTKEY_VERIFY_HOURS", 24),
             pause=lambda seconds: not self._ended.wait(seconds),
             delete_older_than=delete_older_than,
             clock=clock or SystemClock(),
@@ -119,7 +119,7 @@ def webhook(
     )
 
 
-def whole_number(environment: Mapping[str, str], name: str, default: int) -> int:
+def _whole_number(environment: Mapping[str, str], name: str, default: int) -> int:
     """Return a whole number of the environment; 0 switches off what it is for."""
     text = environment.get(name, str(default))
     if not text.isascii() or not text.isdigit():

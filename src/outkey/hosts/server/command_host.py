@@ -55,7 +55,7 @@ def django_host() -> CommandHost:
         if in_project()
         else "outkey serve",
         open_users=open_users,
-        serve=serve_pages,
+        serve=_serve_pages,
         run_worker=run_worker,
         back_up=back_up,
         restore=restore,
@@ -66,7 +66,7 @@ def django_host() -> CommandHost:
 
 def open_application() -> Application:
     """Open the database; the embedded home is created on first use."""
-    return application_at(open_home())
+    return _application_at(open_home())
 
 
 def home_folder() -> Path:
@@ -81,17 +81,17 @@ def use_home(folder: Path) -> None:
     os.environ["OUTKEY_HOME"] = str(folder)
 
 
-def application_at(folder: Path) -> Application:
+def _application_at(folder: Path) -> Application:
     """Return the application of a home whose Django is set up."""
     from outkey.hosts.django.wiring import install
 
     application = install(folder)
-    record_restore(application, folder)
+    _record_restore(application, folder)
     end_loading()
     return application
 
 
-def record_restore(application: Application, folder: Path) -> None:
+def _record_restore(application: Application, folder: Path) -> None:
     """Record that the home was restored, if that was not possible before.
 
     It needs the restored database and the key; and the process that restored it may
@@ -106,14 +106,14 @@ def record_restore(application: Application, folder: Path) -> None:
 
 def open_users() -> tuple[Application, UserAccounts]:
     """Open the embedded home with the accounts of its pages."""
-    application = application_at(prepare(PAGES))
+    application = _application_at(prepare(PAGES))
     from outkey.hosts.server.users.accounts import EmbeddedAccounts
 
     return application, EmbeddedAccounts(application)
 
 
 @private_files()
-def serve_pages(address: str, port: int, *, demo: bool) -> None:
+def _serve_pages(address: str, port: int, *, demo: bool) -> None:
     """Serve the pages of the embedded home."""
     folder = prepare(PAGES, demo=demo)
     from outkey.hosts.django.installed import installation
@@ -124,7 +124,7 @@ def serve_pages(address: str, port: int, *, demo: bool) -> None:
 
     # Before a password is generated: wrong settings and a port in use end the command.
     threads = server.helpers()
-    record_restore(installation(), folder)
+    _record_restore(installation(), folder)
     end_loading()
     listener = server.listen(address, port)
     warn_about_exposure(address)
@@ -133,7 +133,7 @@ def serve_pages(address: str, port: int, *, demo: bool) -> None:
         if demo:
             spar = stack.enter_context(Spar())
             samples.silence_notices()
-            samples.add_samples(application_at(folder), spar.url)
+            samples.add_samples(_application_at(folder), spar.url)
         # Printed at once: a generated password that is not shown is lost.
         print_line(server.greeting(listener, server.first_administrator()))
         sys.stdout.flush()

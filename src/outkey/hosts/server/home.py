@@ -51,7 +51,7 @@ def prepare(settings_module: str = COMMANDS, *, demo: bool = False) -> Path:
         make_folders(folder)
         settle_left_overs(folder)
         if demo:
-            mark_as_demo(folder)
+            _mark_as_demo(folder)
         configure_django(settings_module)
         migrate(folder)
     return folder
@@ -82,14 +82,14 @@ def refuse_project() -> None:
 def make_folders(folder: Path) -> None:
     """Make the folders of a home unless it belongs to a Django project."""
     try:
-        refuse_home_of_project(folder)
+        _refuse_home_of_project(folder)
         for part in (folder, folder / "data", folder / "config"):
             part.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError:
         raise StorageUnavailable(Text("the home folder cannot be made")) from None
 
 
-def refuse_home_of_project(folder: Path) -> None:
+def _refuse_home_of_project(folder: Path) -> None:
     """Refuse a home whose database is that of a Django project."""
     if (folder / MARK).exists():
         raise ConfigError(
@@ -103,7 +103,7 @@ def refuse_home_of_project(folder: Path) -> None:
         )
 
 
-def mark_as_demo(folder: Path) -> None:
+def _mark_as_demo(folder: Path) -> None:
     """Enable the models of the demo in every later process of this home."""
     try:
         (folder / DEMO_MARK).write_text(DEMO_MARK_TEXT, encoding="utf-8")
@@ -118,7 +118,7 @@ def configure_django(settings_module: str) -> None:
         os.environ["DJANGO_SETTINGS_MODULE"] = settings_module
     if not apps.ready:
         if settings_module == COMMANDS:
-            set_up_without_pages()
+            _set_up_without_pages()
         else:
             django.setup()
         tolerate_odd_times()
@@ -126,7 +126,7 @@ def configure_django(settings_module: str) -> None:
         atexit.register(connections.close_all)
 
 
-def set_up_without_pages() -> None:
+def _set_up_without_pages() -> None:
     """Do what `django.setup` does, without loading its URLs, responses and mail.
 
     Django's own configuration of the log writes nothing without DEBUG and ADMINS.
@@ -146,7 +146,7 @@ def migrate(folder: Path) -> None:
                 if needs_migration():
                     from django.core.management import call_command
 
-                    claim_database()
+                    _claim_database()
                     call_command("migrate", verbosity=0)
     except DatabaseError:
         failed = True
@@ -187,7 +187,7 @@ def migration_names() -> Iterator[tuple[str, str]]:
                 yield app.label, file.name
 
 
-def claim_database() -> None:
+def _claim_database() -> None:
     """Record that this is a database of the embedded server; refuse a project's."""
     from django.db.migrations.recorder import MigrationRecorder
 
@@ -222,7 +222,7 @@ def migration_lock(folder: Path) -> Iterator[None]:
         cursor.execute("SET lock_timeout = '60s'")
         cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK])
         try:
-            with long_statements():
+            with _long_statements():
                 yield
         finally:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [MIGRATION_LOCK])
@@ -230,7 +230,7 @@ def migration_lock(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def long_statements() -> Iterator[None]:
+def _long_statements() -> Iterator[None]:
     """Let each statement of a migration take an hour, on PostgreSQL."""
     # Here, since only PostgreSQL needs its driver.
     from outkey.foundation.adapters.postgresql_deadlines import LATER_SECONDS

@@ -45,13 +45,13 @@ def embedded_facts(
     )
     if application is None:
         return facts
-    return replace(facts, administrators=count_administrators())
+    return replace(facts, administrators=_count_administrators())
 
 
 @wrap_database_errors
 def token_owners() -> dict[str, TokenOwner]:
     """Return all users of the pages, by name, with their permissions."""
-    if not has_users():
+    if not _has_users():
         return {}
     permissions: dict[str, set[str]] = {}
     for name, permission in execute(PERMISSIONS, ()).fetchall():
@@ -66,7 +66,7 @@ def token_owners() -> dict[str, TokenOwner]:
     }
 
 
-def has_users() -> bool:
+def _has_users() -> bool:
     """Whether there are tables of users.
 
     Commands do not load their models, and the first server creates the tables.
@@ -75,9 +75,9 @@ def has_users() -> bool:
 
 
 @wrap_database_errors
-def count_administrators() -> int:
+def _count_administrators() -> int:
     """Return how many administrators can sign in."""
-    if not has_users():
+    if not _has_users():
         return 0
     query = f"SELECT count(*) FROM {USERS} WHERE is_superuser AND is_active"  # noqa: S608
     (count,) = execute(query, ()).fetchone()

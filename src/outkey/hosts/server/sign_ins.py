@@ -85,32 +85,32 @@ def sign_in(request: HttpRequest) -> HttpResponseBase:
     if request.method == "POST":
         seconds = wait_seconds(request)
         if seconds:
-            return wait_page(request, ceil(seconds))
+            return _wait_page(request, ceil(seconds))
     return admin.site.login(request)
 
 
 def wait_seconds(request: HttpRequest) -> float:
     """Return how long a sign-in has to wait; 0.0 also for one that is locked."""
-    name = clean_name(request.POST.get("username", ""))
+    name = _clean_name(request.POST.get("username", ""))
     if not AxesProxyHandler.is_allowed(request, {"username": name}):
         return 0.0  # it is refused by the lock, and takes no turn of others
     address = counted_address(request)
     return sign_in_guard().wait_seconds(
-        name, network_of(address), lambda: has_signed_in(name, address)
+        name, network_of(address), lambda: _has_signed_in(name, address)
     )
 
 
-def clean_name(text: str) -> str:
+def _clean_name(text: str) -> str:
     """Return a name as the form of the sign-in reads it."""
     return unicodedata.normalize("NFKC", text.strip())
 
 
-def has_signed_in(name: str, address: str) -> bool:
+def _has_signed_in(name: str, address: str) -> bool:
     """Whether a user has signed in from an address before."""
     return bool(AccessLog.objects.filter(username=name, ip_address=address).exists())
 
 
-def wait_page(request: HttpRequest, seconds: int) -> HttpResponse:
+def _wait_page(request: HttpRequest, seconds: int) -> HttpResponse:
     """Return the page of a sign-in that has to wait; the password was not checked."""
     response = render(request, "sign_in_slowed.html", {"seconds": seconds}, status=429)
     response["Retry-After"] = str(seconds)
@@ -119,22 +119,22 @@ def wait_page(request: HttpRequest, seconds: int) -> HttpResponse:
 
 def record_sign_ins() -> None:
     """Record every sign-in, sign-out and failed attempt from now on."""
-    user_logged_in.connect(record_sign_in)
-    user_logged_out.connect(record_sign_out)
-    user_login_failed.connect(record_failed_sign_in)
+    user_logged_in.connect(_record_sign_in)
+    user_logged_out.connect(_record_sign_out)
+    user_login_failed.connect(_record_failed_sign_in)
 
 
-def record_sign_in(user: AbstractBaseUser, **_: object) -> None:
+def _record_sign_in(user: AbstractBaseUser, **_: object) -> None:
     """Record who signed in."""
     record(Tag.SESSION_BEGAN, user.get_username())
 
 
-def record_sign_out(user: AbstractBaseUser | None, **_: object) -> None:
+def _record_sign_out(user: AbstractBaseUser | None, **_: object) -> None:
     """Record who signed out."""
     record(Tag.SESSION_ENDED, user.get_username() if user else "")
 
 
-def record_failed_sign_in(
+def _record_failed_sign_in(
     credentials: dict[str, object], request: HttpRequest | None = None, **_: object
 ) -> None:
     """Record the attempt without the name that was typed: it may be a password."""

@@ -91,7 +91,7 @@ def apply(
         )
         findings = [*trial.findings, *application.lines.findings(document)]
         if error := warnings_error(findings):
-            print_strict_error(error, findings, as_json=as_json)
+            _print_strict_error(error, findings, as_json=as_json)
             return exit_code_of(error)
     with progress_bar("applying", len(document.drafts)) as advance:
         applied = application.apply(
@@ -109,7 +109,7 @@ def apply(
     return 0
 
 
-def print_strict_error(
+def _print_strict_error(
     error: ConfigError, findings: Findings, *, as_json: bool
 ) -> None:
     """Print why nothing was saved: the findings, and the error."""
@@ -140,7 +140,7 @@ def list_configurations(*, as_json: AsJson = False) -> None:
     if rows:
         print_table(
             ("", *_COLUMNS),
-            map(summary_row, rows),
+            map(_summary_row, rows),
         )
     else:
         print_line(
@@ -149,7 +149,7 @@ def list_configurations(*, as_json: AsJson = False) -> None:
         )
 
 
-def summary_row(facts: dict[str, object]) -> tuple[object, ...]:
+def _summary_row(facts: dict[str, object]) -> tuple[object, ...]:
     """Return a configuration for the list."""
     values = facts | {"status": str(facts["status"]).replace("_", " ")}
     return status_mark(facts), *(values[key] for key in _COLUMNS.values())

@@ -41,7 +41,7 @@ def list_tables(*, as_json: AsJson = False) -> None:
     """List the tables that sync lines have made."""
     tables = open_application().sync.tables()
     targets = tables.targets()
-    facts = [listed_facts(tables, target) for target in targets]
+    facts = [_listed_facts(tables, target) for target in targets]
     if as_json:
         print_json(facts)
     elif facts:
@@ -76,11 +76,11 @@ def show_table(
 ) -> None:
     """Show the columns and the first rows of a table."""
     tables = open_application().sync.tables()
-    target = find_table(tables, table)
+    target = _find_table(tables, table)
     rows = tables.rows(target.name, after, limit)
     if as_json:
         records = [{"outkey_id": int(row.id), **row.values} for row in rows]
-        print_json({**table_facts(tables, target), "records": records})
+        print_json({**_table_facts(tables, target), "records": records})
         return
     names = [field.name for field in target.fields]
     if any(ARCHIVED_AT in row.values for row in rows):
@@ -116,7 +116,7 @@ def export_table(
     """Write all rows of a table."""
     application = open_application()
     tables = application.sync.tables()
-    target = find_table(tables, table)
+    target = _find_table(tables, table)
     if not output and (format_ is FileFormat.PARQUET or as_json):
         raise ConfigError(
             Text(
@@ -128,7 +128,7 @@ def export_table(
         write_rows(tables, target, format_, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    count = export_to(Path(output), tables, target, format_)
+    count = _export_to(Path(output), tables, target, format_)
     if as_json:
         print_done("exported", as_json=True, table=table, file=output, rows=count)
     else:
@@ -136,7 +136,7 @@ def export_table(
         print_line(f"exported {records} of {table} to {output}")
 
 
-def export_to(
+def _export_to(
     path: Path, tables: "StoredTables", target: Target, format_: FileFormat
 ) -> int:
     """Write a new file, for its owner only, and return how many rows it has."""
@@ -144,7 +144,7 @@ def export_to(
 
     try:
         with replace_file(path) as file:
-            return write_with_progress(tables, target, format_, file)
+            return _write_with_progress(tables, target, format_, file)
     except OSError as error:
         reason = error.strerror or type(error).__name__
     raise StorageUnavailable(
@@ -153,7 +153,7 @@ def export_to(
     )
 
 
-def write_with_progress(
+def _write_with_progress(
     tables: "StoredTables", target: Target, format_: FileFormat, file: BinaryIO
 ) -> int:
     """Write all rows with a progress bar, and return how many."""
@@ -176,7 +176,7 @@ def write_rows(
     return sum(export_table(tables, target, format_, file))
 
 
-def find_table(tables: "StoredTables", name: str) -> Target:
+def _find_table(tables: "StoredTables", name: str) -> Target:
     """Return a table by its name, with or without the prefix of targets."""
     full_name = name if name.startswith(TABLE_PREFIX) else TABLE_PREFIX + name
     try:
@@ -190,24 +190,24 @@ def find_table(tables: "StoredTables", name: str) -> Target:
     )
 
 
-def listed_facts(tables: "StoredTables", target: Target) -> dict[str, object]:
+def _listed_facts(tables: "StoredTables", target: Target) -> dict[str, object]:
     """Return a table for the list; its database may be down."""
     try:
-        return table_facts(tables, target)
+        return _table_facts(tables, target)
     except OutkeyError as error:
         facts = {"table": target.name.removeprefix(TABLE_PREFIX), "rows": None}
-        return facts | {"columns": column_facts(target), "problem": error.message}
+        return facts | {"columns": _column_facts(target), "problem": error.message}
 
 
-def column_facts(target: Target) -> dict[str, str]:
+def _column_facts(target: Target) -> dict[str, str]:
     """Return the columns of a table with their kinds."""
     return {field.name: str(field.kind) for field in target.fields}
 
 
-def table_facts(tables: "StoredTables", target: Target) -> dict[str, object]:
+def _table_facts(tables: "StoredTables", target: Target) -> dict[str, object]:
     """Return a table as programs read it."""
     return {
         "table": target.name.removeprefix(TABLE_PREFIX),
-        "columns": column_facts(target),
+        "columns": _column_facts(target),
         "rows": tables.count(target.name),
     }

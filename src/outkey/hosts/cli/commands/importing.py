@@ -66,22 +66,22 @@ def import_file(
     from outkey.administration.engine.editing.importing import incomplete_error
     from outkey.hosts.importing import read_import
 
-    texts = [read_limited(file) for file in files]
+    texts = [_read_limited(file) for file in files]
     try:
         imported = read_import(*texts, source=source or "", name=name)
     except ConfigError as error:
-        raise with_format_option(error) from None
+        raise _with_format_option(error) from None
     if apply:
         if incomplete := incomplete_error(imported):
-            print_incomplete(incomplete, imported, as_json=as_json)
+            _print_incomplete(incomplete, imported, as_json=as_json)
             return exit_code_of(incomplete)
-        save_imported(imported)
+        _save_imported(imported)
     if as_json:
-        print_json(import_facts(imported, saved=apply))
+        print_json(_import_facts(imported, saved=apply))
         return 0
     print_report_items(imported.report)
     if apply:
-        print_created(imported)
+        _print_created(imported)
     else:
         print_line(document_of(imported).rstrip("\n"))
         sys.stdout.flush()  # the document comes first, also after 2>&1
@@ -91,7 +91,7 @@ def import_file(
 
 def print_next_steps(imported: "Import") -> None:
     """Print on standard error what to do with the document."""
-    if variables := expected_variables(imported):
+    if variables := _expected_variables(imported):
         warn(
             "next: save this document as FILE, set the environment variables"
             f" {', '.join(variables)}, and apply it: outkey apply FILE"
@@ -107,7 +107,7 @@ def print_next_steps(imported: "Import") -> None:
         )
 
 
-def expected_variables(imported: "Import") -> list[str]:
+def _expected_variables(imported: "Import") -> list[str]:
     """Return the environment variables that the document of an import refers to."""
     from outkey.sending.core.configuration.reference import Store
 
@@ -123,7 +123,7 @@ def expected_variables(imported: "Import") -> list[str]:
     ]
 
 
-def print_incomplete(error: ConfigError, imported: "Import", *, as_json: bool) -> None:
+def _print_incomplete(error: ConfigError, imported: "Import", *, as_json: bool) -> None:
     """Print why nothing was saved: the report, and the error."""
     if as_json:
         report = [item.facts() for item in imported.report]
@@ -133,7 +133,7 @@ def print_incomplete(error: ConfigError, imported: "Import", *, as_json: bool) -
     print_error(error, as_json=False)
 
 
-def with_format_option(error: ConfigError) -> ConfigError:
+def _with_format_option(error: ConfigError) -> ConfigError:
     """Return an error with the option that chooses a format, where that may help."""
     from outkey.importing.core.reading import UNKNOWN_FORMAT
 
@@ -143,7 +143,7 @@ def with_format_option(error: ConfigError) -> ConfigError:
     return ConfigError(error.message, hint=join_texts(hints), field=error.field)
 
 
-def save_imported(imported: "Import") -> None:
+def _save_imported(imported: "Import") -> None:
     """Save an import; a name that is taken can be another one."""
     application = open_application()
     try:
@@ -155,7 +155,7 @@ def save_imported(imported: "Import") -> None:
         raise ConfigError(error.message, hint=hint, field="name") from None
 
 
-def print_created(imported: "Import") -> None:
+def _print_created(imported: "Import") -> None:
     """Print what was saved, and what to do next."""
     for item in imported.configurations:
         print_line(f"created: {item.draft.name}")
@@ -170,7 +170,7 @@ def print_created(imported: "Import") -> None:
         print_line(f"then: outkey test {name}")
 
 
-def read_limited(file: str) -> str:
+def _read_limited(file: str) -> str:
     """Return the text of a file or of standard input, if it is not too long."""
     from outkey.importing.core.readers.tree import MAX_TEXT, too_long
 
@@ -196,7 +196,7 @@ def read_limited(file: str) -> str:
         raise ConfigError(Text("the input is not UTF-8 text"), field="FILE") from None
 
 
-def import_facts(imported: "Import", *, saved: bool) -> dict[str, object]:
+def _import_facts(imported: "Import", *, saved: bool) -> dict[str, object]:
     """Return an import as programs read it; without TOML once it is saved."""
     from outkey.administration.core.document.export import render
 

@@ -120,7 +120,7 @@ def line_row(line: SyncLine, paused: Collection[str]) -> tuple[object, ...]:
 def show_line(name: Line, *, as_json: AsJson = False) -> None:
     """Show a sync line, and what is wrong or risky about it."""
     application = open_application()
-    with naming_the_list():
+    with _naming_the_list():
         line = application.registry.shown_line(name)
     is_checked = line.sync is not None and line.error is None
     findings = application.sync.runner().check(name) if is_checked else []
@@ -183,10 +183,10 @@ def run_line(
         note_change=effects.changes_to_target.append,
         allows_removal=allow_removal,
     )
-    return perform_run(application, name, steps, effects, as_json=as_json)
+    return _perform_run(application, name, steps, effects, as_json=as_json)
 
 
-def perform_run(
+def _perform_run(
     application: "Application",
     name: str,
     steps: Generator[Run],
@@ -222,7 +222,7 @@ def perform_run(
         if error:
             print_error(error, as_json=False)
         else:
-            print_file(application, run)
+            _print_file(application, run)
             print_next_steps(run)
     return 1 if error else 0
 
@@ -231,7 +231,7 @@ def perform_run(
 def pause_line(name: Line, *, as_json: AsJson = False) -> None:
     """Pause a sync line. No run begins, and the active one stops."""
     application = open_application()
-    with naming_the_list():
+    with _naming_the_list():
         application.lines.pause(administration_of(application), name)
     print_done("paused", as_json=as_json, line=name)
 
@@ -240,7 +240,7 @@ def pause_line(name: Line, *, as_json: AsJson = False) -> None:
 def resume_line(name: Line, *, as_json: AsJson = False) -> None:
     """Resume a sync line. Workers continue what was stopped."""
     application = open_application()
-    with naming_the_list():
+    with _naming_the_list():
         application.lines.resume(administration_of(application), name)
     print_done("resumed", as_json=as_json, line=name)
 
@@ -274,7 +274,7 @@ def delete_line(
     The pair that it is in is deleted too.
     """
     application = open_application()
-    with naming_the_list():
+    with _naming_the_list():
         application.registry.owner_of_line(name)
     administration = administration_of(application)
     dependents = application.dependents(administration, line=name)
@@ -323,10 +323,10 @@ def list_runs(
         print_json([run_facts(run) for run in runs])
         return
     if not runs:
-        print_line(no_runs_text(line, state))
+        print_line(_no_runs_text(line, state))
         return
     titles = ["Run", "Line", "Began", "State", *map(str.capitalize, COUNTED.values())]
-    rows = list(map(run_row, runs))
+    rows = list(map(_run_row, runs))
     if any(run.counts.children for run in runs):
         titles.append("Children")
         for row, run in zip(rows, runs, strict=True):
@@ -334,14 +334,14 @@ def list_runs(
     print_table(titles, rows)
 
 
-def no_runs_text(line: str, state: RunState | None) -> str:
+def _no_runs_text(line: str, state: RunState | None) -> str:
     """Return why no run is listed, and what to do."""
     if line or state:
         return "No run matches. List all of them with: outkey run list"
     return "There are no runs yet. Start one with: outkey line run NAME"
 
 
-def run_row(run: Run) -> list[object]:
+def _run_row(run: Run) -> list[object]:
     """Return a run for the list, without its children."""
     started = time_text(run.started_at)
     counts = (getattr(run.counts, name) for name in COUNTED)
@@ -475,7 +475,7 @@ def retry_run(run: RunId, *, as_json: AsJson = False) -> int:
     steps = application.sync.retry(
         run, actor, note=effects.note, note_change=effects.changes_to_target.append
     )
-    return perform_run(application, line, steps, effects, as_json=as_json)
+    return _perform_run(application, line, steps, effects, as_json=as_json)
 
 
 def retry_deliveries(application: "Application", run: str, *, as_json: bool) -> int:
@@ -513,10 +513,10 @@ def follow_stored_run(run: RunId, *, as_json: AsJson = False) -> int:
         if remedy := run_remedy(last):
             print_line(f"hint: {with_local_times(remedy)}")
         print_next_steps(last)
-    return exit_code_after(last)
+    return _exit_code_after(last)
 
 
-def print_file(application: "Application", run: Run) -> None:
+def _print_file(application: "Application", run: Run) -> None:
     """Print where the file is that a run has written, if its target is one."""
     from outkey.hosts.installation import files_folder
 
@@ -541,7 +541,7 @@ def print_next_steps(run: Run) -> None:
         print_line(step)
 
 
-def exit_code_after(run: Run) -> int:
+def _exit_code_after(run: Run) -> int:
     """Return the exit code that `line run` has after such a run."""
     if run.state is RunState.DONE:
         return 0
@@ -554,12 +554,12 @@ def exit_code_after(run: Run) -> int:
 
 def find_line(application: "Application", name: str) -> SyncLine:
     """Return a line; the error for an unknown one says how to list them."""
-    with naming_the_list():
+    with _naming_the_list():
         return application.registry.line(name)
 
 
 @contextmanager
-def naming_the_list() -> Iterator[None]:
+def _naming_the_list() -> Iterator[None]:
     """Let the error for an unknown line show how to list them."""
     try:
         yield

@@ -67,7 +67,7 @@ def list_pairs(*, as_json: AsJson = False) -> None:
     pairs = runner.pairs().values()
     warn_unreadable(application.sync_settings.unreadable()[StateKind.PAIR])
     if as_json:
-        print_json([pair_facts(runner, pair) for pair in pairs])
+        print_json([_pair_facts(runner, pair) for pair in pairs])
         return
     if not pairs:
         print_line(
@@ -100,12 +100,12 @@ def show_pair(name: Name, *, as_json: AsJson = False) -> None:
     push = find_line(application, pair.push).sync
     fields = fields_by_owner(pull, push)
     if as_json:
-        print_json(pair_facts(runner, pair) | {"fields": fields})
+        print_json(_pair_facts(runner, pair) | {"fields": fields})
         return
     print_line(render([], [], (), [pair]))
     rows = ((_OWNERS[owner], ", ".join(names)) for owner, names in fields.items())
     print_table(("Fields", "Names"), rows)
-    print_open_conflicts(name, runner.count_open(name))
+    _print_open_conflicts(name, runner.count_open(name))
 
 
 @pairs_app.command("run")
@@ -140,12 +140,12 @@ def list_conflicts(name: Name, *, as_json: AsJson = False) -> None:
     """List the records that both sides have changed."""
     conflicts = list(open_application().sync.pair_runner().conflicts(name))
     if as_json:
-        print_json([conflict_facts(known) for known in conflicts])
+        print_json([_conflict_facts(known) for known in conflicts])
         return
     if not conflicts:
         print_line("No record has a conflict. There is nothing to decide.")
         return
-    rows = (row for known in conflicts for row in conflict_rows(known))
+    rows = (row for known in conflicts for row in _conflict_rows(known))
     print_table(("Key", "Field", "Agreed", "API", "Host", "Choice"), rows)
     if any(known.is_open for known in conflicts):
         print_line(f"\nto decide: outkey pair resolve {quote(name)} KEY api|host")
@@ -259,7 +259,7 @@ class PairReport:
                 print_next_steps(run)
         if self._failed:
             print_line(run_text(self._failed))
-        print_open_conflicts(pair.name, count)
+        _print_open_conflicts(pair.name, count)
         if error:
             print_error(error, as_json=False)
 
@@ -274,7 +274,7 @@ class PairReport:
         return {"pull": facts.get(pair.pull), "push": facts.get(pair.push)}
 
 
-def pair_facts(runner: "PairRunner", pair: Pair) -> dict[str, object]:
+def _pair_facts(runner: "PairRunner", pair: Pair) -> dict[str, object]:
     """Return a pair as programs read it."""
     return {
         "pair": pair.name,
@@ -288,14 +288,14 @@ def pair_facts(runner: "PairRunner", pair: Pair) -> dict[str, object]:
     }
 
 
-def print_open_conflicts(name: str, count: int) -> None:
+def _print_open_conflicts(name: str, count: int) -> None:
     """Print how many records wait for a user, if there are any, and what to do."""
     if count:
         records = "one record has" if count == 1 else f"{count} records have"
         print_line(f"{records} a conflict; to see: outkey pair conflicts {quote(name)}")
 
 
-def conflict_facts(known: PairAgreement) -> dict[str, object]:
+def _conflict_facts(known: PairAgreement) -> dict[str, object]:
     """Return a conflict as programs read it; null for a side that deleted it."""
     conflict = known.conflict
     assert conflict is not None  # noqa: S101 - for the type checker
@@ -308,7 +308,7 @@ def conflict_facts(known: PairAgreement) -> dict[str, object]:
     }
 
 
-def conflict_rows(known: PairAgreement) -> Iterator[tuple[str, ...]]:
+def _conflict_rows(known: PairAgreement) -> Iterator[tuple[str, ...]]:
     """Yield a row for each field that differs."""
     conflict = known.conflict
     assert conflict is not None  # noqa: S101 - for the type checker

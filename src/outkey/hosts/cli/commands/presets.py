@@ -88,9 +88,9 @@ def show_preset(name: PresetName, *, as_json: AsJson = False) -> None:
     )
     for method in preset.methods.values():
         print_table(
-            (f"Method {method.name}", method.title), method_rows(preset, method)
+            (f"Method {method.name}", method.title), _method_rows(preset, method)
         )
-    print_line(f"create a configuration: {example_command(preset)}")
+    print_line(f"create a configuration: {_example_command(preset)}")
 
 
 def create_from_preset(
@@ -137,7 +137,7 @@ def create_from_preset(
     except ConfigError as error:
         if not error.field or error.field not in preset.variables:
             raise
-        command = example_command(preset, name=name, method=method)
+        command = _example_command(preset, name=name, method=method)
         hints = [error.hint, Text("Write it as: {command}", command=command)]
         raise ConfigError(
             error.message, hint=join_texts(hints), field=error.field
@@ -180,7 +180,7 @@ def values_of(settings: list[str]) -> dict[str, str]:
     return values
 
 
-def method_rows(preset: Preset, method: PresetMethod) -> list[tuple[str, str]]:
+def _method_rows(preset: Preset, method: PresetMethod) -> list[tuple[str, str]]:
     """Return the fields of a method, as rows."""
     rows = [("base_url", str(method.table["base_url"]))]
     for variable in preset.variables_of(method):
@@ -192,7 +192,7 @@ def method_rows(preset: Preset, method: PresetMethod) -> list[tuple[str, str]]:
     return rows
 
 
-def example_command(
+def _example_command(
     preset: Preset, *, name: str = "", method: PresetMethod | None = None
 ) -> str:
     """Return a command that creates a configuration from a preset."""

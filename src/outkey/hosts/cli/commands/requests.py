@@ -127,7 +127,7 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
         headers=dict(split_header(line) for line in header or []),
     )
     if not raw:
-        response = mask_echoes(application, name, response)
+        response = _mask_echoes(application, name, response)
     if as_json:
         print_json(response_facts(response))
     else:
@@ -138,7 +138,7 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
     return 0 if response.cause is None else 1
 
 
-def mask_echoes(application: "Application", name: str, response: Response) -> Response:
+def _mask_echoes(application: "Application", name: str, response: Response) -> Response:
     """Mask in body and headers what the API repeats of the secrets it was sent."""
     from outkey.foundation.adapters.scrub import scrub, scrub_headers
     from outkey.foundation.core.secret import MASK

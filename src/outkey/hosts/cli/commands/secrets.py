@@ -109,16 +109,16 @@ def confirm_secrets(
     from outkey.administration.engine.editing.confirming import confirm_rows
 
     application = open_application()
-    changes, rows = find_changes(application, names or [])
+    changes, rows = _find_changes(application, names or [])
     if dry_run and as_json:
-        print_json(change_facts(changes, rows))
+        print_json(_change_facts(changes, rows))
         return
     if not changes and not rows and not as_json:
         what = "what you named" if names else "everything"
         print_line(f"nothing to confirm: {what} is as outkey saved it")
         return
     if not as_json:
-        print_changes(changes, rows)
+        _print_changes(changes, rows)
     if dry_run:
         return
     if changes or rows:
@@ -157,17 +157,17 @@ def reject_changes(
 
     application = open_application()
     rows = application.vouched_rows.changed()
-    refuse_other_rows(names, rows)
+    _refuse_other_rows(names, rows)
     rows = [row for row in rows if any(map(row.is_named, names))]
     if not as_json:
-        print_changes([], rows)
+        _print_changes([], rows)
     confirm("Delete what is listed?", yes=yes)
     reject_rows(administration_of(application), application.vouched_rows, rows)
     labels = [row.label for row in rows]
     print_done("deleted", as_json=as_json, rows=labels)
 
 
-def refuse_other_rows(names: Iterable[str], rows: "Sequence[ChangedRow]") -> None:
+def _refuse_other_rows(names: Iterable[str], rows: "Sequence[ChangedRow]") -> None:
     """Refuse the name of a row that is not among those that were changed."""
     for name in names:
         if not any(row.is_named(name) for row in rows):
@@ -178,7 +178,7 @@ def refuse_other_rows(names: Iterable[str], rows: "Sequence[ChangedRow]") -> Non
             )
 
 
-def find_changes(
+def _find_changes(
     application: "Application", names: Sequence[str]
 ) -> "tuple[list[ChangedFacts], list[ChangedRow]]":
     """Return the changes of configurations, and the rows that were changed.
@@ -192,7 +192,7 @@ def find_changes(
     if names:
         known = registry.find(names)
         row_names = [name for name in names if name not in known and is_row_name(name)]
-        refuse_other_rows(row_names, rows)
+        _refuse_other_rows(row_names, rows)
         rows = [
             row
             for row in rows
@@ -207,7 +207,7 @@ def find_changes(
     return [(each, facts) for each, facts in differences if facts], rows
 
 
-def print_changes(
+def _print_changes(
     changes: "Sequence[ChangedFacts]", rows: "Sequence[ChangedRow]"
 ) -> None:
     """List what was changed: of configurations, and rows."""
@@ -224,7 +224,7 @@ def print_changes(
         print_table(("Row", "Content"), [(row.label, row.summary()) for row in rows])
 
 
-def change_facts(
+def _change_facts(
     changes: "Sequence[ChangedFacts]", rows: "Sequence[ChangedRow]"
 ) -> dict[str, object]:
     """Return the changes as JSON for programs."""

@@ -52,7 +52,7 @@ def check_connection(
 
         rows = difference(application.registry.get(name), proposal)
         if not as_json:
-            print_report(report)
+            _print_report(report)
             print_table(("Field", "Now", "Then"), rows)
         confirm(f"{proposal.label}?", yes=yes)
         apply_fix(administration, application.sender.context, name, proposal)
@@ -62,7 +62,7 @@ def check_connection(
         return report_exit_code(report)
     if proposal:
         print_line(f"changed: {proposal.label}")
-    print_report(report)
+    _print_report(report)
     configuration = application.registry.get(name)
     if configuration.paused:
         print_line(f"paused: {pause_text(configuration)}")
@@ -76,10 +76,10 @@ def report_facts(report: Report) -> dict[str, object]:
     name = report.configuration
     findings = [
         *(
-            reason_finding(rank, suspicion, name)
+            _reason_finding(rank, suspicion, name)
             for rank, suspicion in enumerate(report.suspicions)
         ),
-        *findings_with_commands(report),
+        *_findings_with_commands(report),
     ]
     return {
         "configuration": name,
@@ -92,27 +92,27 @@ def report_facts(report: Report) -> dict[str, object]:
     }
 
 
-def reason_finding(rank: int, suspicion: Suspicion, name: str) -> Finding:
+def _reason_finding(rank: int, suspicion: Suspicion, name: str) -> Finding:
     """Return a reason as a finding: the likeliest is an error, the others notices."""
     level = Level.NOTICE if rank else Level.ERROR
     message = join_texts([suspicion.reason.title, suspicion.evidence], ": ")
-    hint = join_texts(filter(None, [suspicion.remedy, fix_command(suspicion, name)]))
+    hint = join_texts(filter(None, [suspicion.remedy, _fix_command(suspicion, name)]))
     return Finding(suspicion.reason.id, level, message, hint)
 
 
-def fix_command(suspicion: Suspicion, name: str) -> str:
+def _fix_command(suspicion: Suspicion, name: str) -> str:
     """Return the command that applies a reason's fix, if it has one."""
     fix = suspicion.fix
     return f"{fix.label}: outkey test {shlex.quote(name)} --fix" if fix else ""
 
 
-def findings_with_commands(report: Report) -> Iterator[Finding]:
+def _findings_with_commands(report: Report) -> Iterator[Finding]:
     """Yield the findings; a missing value's hint names the command that sets it."""
     for finding in report.findings:
         yield with_command(report.configuration, finding)
 
 
-def print_report(report: Report) -> None:
+def _print_report(report: Report) -> None:
     """Print the steps, the cause with its reasons, the request, and the findings."""
     name = report.configuration
     rows = [
@@ -131,20 +131,22 @@ def print_report(report: Report) -> None:
         code = f" ({report.code})" if report.code else ""
         print_line(f"cause: {report.cause_word}{code}\nremedy: {report.remedy}")
         for number, suspicion in enumerate(report.suspicions, start=1):
-            print_lines(*reason_lines(number, suspicion, name))
+            print_lines(*_reason_lines(number, suspicion, name))
         if report.sent:
-            print_lines(*request_lines(report.sent))
-    print_findings((name, finding) for finding in findings_with_commands(report))
+            print_lines(*_request_lines(report.sent))
+    print_findings((name, finding) for finding in _findings_with_commands(report))
 
 
-def request_lines(request: Preview) -> list[tuple[str, str]]:
+def _request_lines(request: Preview) -> list[tuple[str, str]]:
     """Return the masked request, each line with its style."""
     headers = [f"      {name}: {value}" for name, value, _ in request.headers]
     lines = [f"sent: {request.method} {request.url}", *headers]
     return [("dim", line) for line in lines]
 
 
-def reason_lines(number: int, suspicion: Suspicion, name: str) -> list[tuple[str, str]]:
+def _reason_lines(
+    number: int, suspicion: Suspicion, name: str
+) -> list[tuple[str, str]]:
     """Return a reason with its evidence and remedy, each line with its style."""
     reason = suspicion.reason
     lines = [
@@ -153,6 +155,6 @@ def reason_lines(number: int, suspicion: Suspicion, name: str) -> list[tuple[str
     ]
     if number > 1:  # the first one's remedy is printed above
         lines.append(("dim", f"   {suspicion.remedy}"))
-    if command := fix_command(suspicion, name):
+    if command := _fix_command(suspicion, name):
         lines.append(("green", f"   {command}"))
     return lines

@@ -54,22 +54,22 @@ def status(
     application = open_application()
     token = application.sender.token_actions(application.registry.get(name))
     active = token.introspect() if introspect else None
-    print_status(token.status(), as_json=as_json, active=active)
+    _print_status(token.status(), as_json=as_json, active=active)
 
 
 @tokens_app.command("renew")
 def renew(name: Name, *, as_json: AsJson = False) -> None:
     """Get a new token now."""
-    token = change_token(open_application(), name, Tag.TOKEN_RENEWED)
-    print_status(token.renew(), as_json=as_json)
+    token = _change_token(open_application(), name, Tag.TOKEN_RENEWED)
+    _print_status(token.renew(), as_json=as_json)
 
 
 @tokens_app.command("revoke")
 def revoke(name: Name, *, as_json: AsJson = False) -> None:
     """Revoke the token at the provider, or log out, and delete it here."""
-    token = change_token(open_application(), name, Tag.TOKEN_REVOKED)
+    token = _change_token(open_application(), name, Tag.TOKEN_REVOKED)
     token.revoke()
-    print_status(token.status(), as_json=as_json)
+    _print_status(token.status(), as_json=as_json)
 
 
 @tokens_app.command("forget")
@@ -83,9 +83,9 @@ def forget(name: Name, *, as_json: AsJson = False) -> None:
                 "The refresh token is lost then, and a user must agree again. Go on?",
                 abort=True,
             )
-    token = change_token(application, name, Tag.TOKEN_FORGOTTEN)
+    token = _change_token(application, name, Tag.TOKEN_FORGOTTEN)
     token.forget()
-    print_status(token.status(), as_json=as_json)
+    _print_status(token.status(), as_json=as_json)
 
 
 @tokens_app.command("authorize")
@@ -102,17 +102,17 @@ def authorize(name: Name, *, as_json: AsJson = False) -> None:
             ),
             field="oauth2.grant",
         )
-    token = change_token(application, name, Tag.TOKEN_AUTHORIZED)
+    token = _change_token(application, name, Tag.TOKEN_AUTHORIZED)
     device = token.device_code()
     # On stderr, so that a program that reads the JSON can show it to a user too.
     warn(f"Open {device.address}\nand enter the code {device.user_code}")
     sys.stderr.flush()
     with progress_bar("waiting for consent", round(device.lifetime)) as advance:
         token.wait_for(device, lambda seconds: advance(round(seconds)))
-    print_status(token.status(), as_json=as_json)
+    _print_status(token.status(), as_json=as_json)
 
 
-def change_token(application: "Application", name: str, tag: Tag) -> "TokenActions":
+def _change_token(application: "Application", name: str, tag: Tag) -> "TokenActions":
     """Record what the user is about to do with a token, and return what does it."""
     return administration_of(application).token(application.sender, name, tag)
 
@@ -153,7 +153,7 @@ def discover(
     print_line(render_table("configuration.NAME.oauth2", urls))
 
 
-def print_status(
+def _print_status(
     status: "TokenStatus", *, as_json: bool, active: bool | None = None
 ) -> None:
     """Print the state of a token, and whether the provider says it is active."""

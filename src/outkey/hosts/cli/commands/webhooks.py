@@ -75,7 +75,7 @@ def list_webhooks(*, as_json: AsJson = False) -> None:
         for stored in webhooks
     )
     print_table(("Webhook", "Scheme", "State", "Goes to", "Endpoint"), rows)
-    print_public_url_hint(application)
+    _print_public_url_hint(application)
 
 
 @webhooks_app.command("show")
@@ -101,7 +101,7 @@ def show_webhook(
     """Show a webhook with its endpoint and its refusals, or one delivery."""
     application = open_application()
     if delivery:
-        show_delivery(application, name, delivery, body=body, as_json=as_json)
+        _show_delivery(application, name, delivery, body=body, as_json=as_json)
         return
     if body:
         raise ConfigError(Text("--body needs --delivery"), field="--body")
@@ -119,13 +119,13 @@ def show_webhook(
         ("state", state_text(application, stored)),
     ]
     print_table(("Field", "Value"), rows)
-    print_public_url_hint(application)
-    print_refusals(application, name)
+    _print_public_url_hint(application)
+    _print_refusals(application, name)
     findings = application.webhooks.findings(stored)
     print_findings((name, finding) for finding in findings)
 
 
-def print_refusals(application: "Application", name: str) -> None:
+def _print_refusals(application: "Application", name: str) -> None:
     """Print why deliveries were refused, how often, and what to do about it."""
     counts = application.webhooks.refused(name)
     if not counts:
@@ -135,7 +135,7 @@ def print_refusals(application: "Application", name: str) -> None:
     print_table(("Refused", "Count", "Why", "What to do"), rows)
 
 
-def show_delivery(
+def _show_delivery(
     application: "Application",
     name: str,
     delivery_id: str,
@@ -187,13 +187,13 @@ def list_deliveries(
 ) -> None:
     """List the deliveries of a webhook, newest first."""
     if state:
-        parse_state(state)
+        _parse_state(state)
     deliveries = open_application().webhooks.inbox().newest(name, state, limit)
     if as_json:
         print_json([delivery_facts(delivery) for delivery in deliveries])
         return
     if not deliveries:
-        print_line(no_deliveries_text(name, state))
+        print_line(_no_deliveries_text(name, state))
         return
     columns = [
         "ID",
@@ -205,7 +205,7 @@ def list_deliveries(
         "Records",
         "Reason",
     ]
-    rows = list(map(delivery_row, deliveries))
+    rows = list(map(_delivery_row, deliveries))
     if any(delivery.tested_by for delivery in deliveries):
         columns.append("Test by")
         for row, delivery in zip(rows, deliveries, strict=True):
@@ -213,7 +213,7 @@ def list_deliveries(
     print_table(columns, rows)
 
 
-def delivery_row(delivery: InboxDelivery) -> list[object]:
+def _delivery_row(delivery: InboxDelivery) -> list[object]:
     """Return a delivery for the list."""
     return [
         delivery.id,
@@ -275,7 +275,7 @@ def replay_deliveries(  # noqa: PLR0913 - each is an option
         )
     if has_scope:
         scope = ReplayScope(
-            parse_state(state) if state else None,
+            _parse_state(state) if state else None,
             parse_time(since, "--from") if since else None,
             parse_time(until, "--to") if until else None,
         )
@@ -306,7 +306,7 @@ def replay_scope(name: str, scope: ReplayScope, *, yes: bool, as_json: bool) -> 
         print_line(f"replayed: {name} {deliveries}; a worker processes them")
 
 
-def parse_state(text: str) -> DeliveryState:
+def _parse_state(text: str) -> DeliveryState:
     """Return the state of a delivery, or raise ConfigError."""
     try:
         return DeliveryState(text)
@@ -446,20 +446,20 @@ def send_sample(
     if as_json:
         print_json({"webhook": name, "status": status})
     else:
-        print_sent_sample(name, status)
+        _print_sent_sample(name, status)
         if status == 200 and not is_new:
             warn("Nothing was stored: the sample is a duplicate or a handshake.")
     return 0 if status == 200 else 1
 
 
-def print_sent_sample(name: str, status: int) -> None:
+def _print_sent_sample(name: str, status: int) -> None:
     """Print how the endpoint responded to a sample, and where to see its delivery."""
     print_line(f"sent: {name}, the endpoint responded with status {status}")
     place = "inbox" if status == 200 else "show"
     print_line(f"to see what became of it: outkey webhook {place} {quote(name)}")
 
 
-def no_deliveries_text(name: str, state: str) -> str:
+def _no_deliveries_text(name: str, state: str) -> str:
     """Return why no delivery is listed, and what to do."""
     if state:
         return f"No delivery is {state}. List all: outkey webhook inbox {quote(name)}"
@@ -469,7 +469,7 @@ def no_deliveries_text(name: str, state: str) -> str:
     )
 
 
-def print_public_url_hint(application: "Application") -> None:
+def _print_public_url_hint(application: "Application") -> None:
     """Print how endpoints are shown as whole URLs, if they are not."""
     if not application.public_url:
         warn("hint: Set OUTKEY_PUBLIC_URL to see the whole URL of an endpoint.")

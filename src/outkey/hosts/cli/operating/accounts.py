@@ -52,7 +52,7 @@ def add_user(
         password=password,
         administration=administration_of(application),
     )
-    print_account("created", name, generated, as_json=as_json)
+    _print_account("created", name, generated, as_json=as_json)
 
 
 @accounts_app.command("list")
@@ -73,7 +73,7 @@ def list_users(*, as_json: AsJson = False) -> None:
             "yes" if user["active"] else "no",
             "yes" if user["superuser"] else "no",
             ", ".join(user["groups"]),
-            last_login_text(user["last_login"]),
+            _last_login_text(user["last_login"]),
             str(user["tokens"]),
         )
         for user in users
@@ -81,7 +81,7 @@ def list_users(*, as_json: AsJson = False) -> None:
     print_table(columns, rows)
 
 
-def last_login_text(moment: datetime | None) -> str:
+def _last_login_text(moment: datetime | None) -> str:
     """Return when a user signed in last."""
     return "never" if moment is None else time_text(moment.timestamp())
 
@@ -119,7 +119,7 @@ def set_password(name: UserName, *, as_json: AsJson = False) -> None:
     generated = accounts.set_password(
         name, password=password, administration=administration_of(application)
     )
-    print_account("password set", name, generated, as_json=as_json)
+    _print_account("password set", name, generated, as_json=as_json)
 
 
 def read_password(name: str) -> str:
@@ -141,7 +141,7 @@ def ask_password(question: str) -> str:
     return str(typer.prompt(question, hide_input=True, default="", show_default=False))
 
 
-def print_account(
+def _print_account(
     done: str, name: str, generated: str | None, *, as_json: bool
 ) -> None:
     """Print what was done; a generated password is shown here and nowhere else."""

@@ -97,7 +97,7 @@ def create_token(  # noqa: PLR0913 - what a token may do
     )
     application = open_application()
     created = application.api_tokens.create(administration_of(application), wish)
-    facts = token_facts(application, created.token)
+    facts = _token_facts(application, created.token)
     if as_json:
         print_json({"token": created.text, **facts})
     else:
@@ -114,7 +114,7 @@ def list_tokens(*, as_json: AsJson = False) -> None:
     tokens = application.api_tokens.all()
     warn_unreadable(application.api_tokens.unreadable())
     if as_json:
-        print_json([token_facts(application, token) for token in tokens])
+        print_json([_token_facts(application, token) for token in tokens])
     elif tokens:
         print_table(
             ("Name", "State", "Scopes", "Configurations", "Expires", "Created by"),
@@ -135,7 +135,7 @@ def revoke_token(name: TokenName, *, as_json: AsJson = False) -> None:
     print_done("revoked", as_json=as_json, name=name)
 
 
-def token_facts(application: "Application", token: "ApiToken") -> dict[str, object]:
+def _token_facts(application: "Application", token: "ApiToken") -> dict[str, object]:
     """Return a token as programs read it, without its hash."""
     return {
         "name": token.name,

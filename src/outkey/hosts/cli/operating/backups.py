@@ -92,14 +92,14 @@ def restore(
             }
         )
     else:
-        for line in report_lines(restored):
+        for line in _report_lines(restored):
             print_line(line)
     return 0 if restored.is_audit_intact or restored.is_sealed else AUDIT_BROKEN
 
 
-def report_lines(restored: Restored) -> Iterator[str]:
+def _report_lines(restored: Restored) -> Iterator[str]:
     """Yield the lines that report a restore to its operator."""
-    yield f"restored the backup of {created_text(restored)}"
+    yield f"restored the backup of {_created_text(restored)}"
     if not restored.is_signed:
         yield (
             "The backup has no valid signature: its policy was not restored, and"
@@ -118,17 +118,17 @@ def report_lines(restored: Restored) -> Iterator[str]:
         yield "the audit is intact"
     else:
         yield "the records of the audit are intact"
-    yield from key_lines(restored)
+    yield from _key_lines(restored)
     if not restored.is_signed:
         # No backup of these versions is signed, and none of their rows has a voucher.
         yield (
             "Rows that outkey cannot vouch for, such as those of version 0.2 or older,"
             " are not used. List and accept them with: outkey secret confirm"
         )
-    yield from hold_lines(restored)
+    yield from _hold_lines(restored)
 
 
-def key_lines(restored: Restored) -> Iterator[str]:
+def _key_lines(restored: Restored) -> Iterator[str]:
     """Yield which keys secrets need that do not open them."""
     for key, count in restored.retired_keys.items():
         yield (
@@ -142,7 +142,7 @@ def key_lines(restored: Restored) -> Iterator[str]:
         )
 
 
-def hold_lines(restored: Restored) -> Iterator[str]:
+def _hold_lines(restored: Restored) -> Iterator[str]:
     """Yield the lines about waiting work and tokens that may be outdated."""
     if restored.is_on_hold:
         yield (
@@ -158,7 +158,7 @@ def hold_lines(restored: Restored) -> Iterator[str]:
         )
 
 
-def created_text(restored: Restored) -> str:
+def _created_text(restored: Restored) -> str:
     """Return when a backup was made, as other times are printed."""
     moment = parse_iso(restored.created_at)
     return restored.created_at if moment is None else time_text(moment.timestamp())

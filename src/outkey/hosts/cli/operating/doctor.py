@@ -89,8 +89,8 @@ def doctor(
         form = Format.JSON
     examination = examine(current_host().home_folder())
     if production:
-        examination = examination._replace(checklist=check_production(examination))
-    report = format_report(examination, form, to_file=output is not None)
+        examination = examination._replace(checklist=_check_production(examination))
+    report = _format_report(examination, form, to_file=output is not None)
     if output is not None:
         write_report(output, report + "\n")
     elif form is Format.HTML:
@@ -100,7 +100,7 @@ def doctor(
     return 0 if reports.is_sound(examination) else 2
 
 
-def check_production(examination: "Examination") -> "list[CheckedLine]":
+def _check_production(examination: "Examination") -> "list[CheckedLine]":
     """Return the production check list with the verdict on each line."""
     from outkey.administration.core.operating.checklist import checked
 
@@ -118,7 +118,7 @@ def check_production(examination: "Examination") -> "list[CheckedLine]":
     )
 
 
-def format_report(examination: "Examination", form: Format, *, to_file: bool) -> str:
+def _format_report(examination: "Examination", form: Format, *, to_file: bool) -> str:
     """Return the report in one of the formats."""
     from outkey.hosts.cli.printing import doctor_reports as reports
 
@@ -176,16 +176,16 @@ def examine(home: Path) -> "Examination":
         facts = replace(
             facts,
             policy=application.policy(),
-            key_readable=is_open_to_others(application.key_file),
+            key_readable=_is_open_to_others(application.key_file),
             sealed=application.keys.is_sealed(),
             on_hold=application.is_on_hold(),
-            token_problems=token_problem_texts(application),
+            token_problems=_token_problem_texts(application),
             future_times=tuple(future_times(application)),
             odd_rows=tuple(map(str, application.odd_rows())),
             triggers=tuple(application.triggers()),
         )
         configurations = application.registry.all()
-        findings = examine_all(application, configurations, facts)
+        findings = _examine_all(application, configurations, facts)
         return Examination(
             in_order(findings, configurations),
             len(configurations),
@@ -200,7 +200,7 @@ def examine(home: Path) -> "Examination":
         return Examination(findings, 0, None)
 
 
-def token_problem_texts(application: "Application") -> tuple[Text, ...]:
+def _token_problem_texts(application: "Application") -> tuple[Text, ...]:
     """Return the problems of the users who created API tokens."""
     from outkey.administration.core.access.token_owners import token_problems
 
@@ -212,7 +212,7 @@ def token_problem_texts(application: "Application") -> tuple[Text, ...]:
     return tuple(problem.message for problem in problems)
 
 
-def examine_all(
+def _examine_all(
     application: "Application",
     configurations: Sequence[Configuration],
     facts: "InstallationFacts",
@@ -224,7 +224,7 @@ def examine_all(
         passing = partial(count_items, advance=advance)
         findings = application.doctor().examine(configurations, facts, passing, advance)
     if not facts.sealed:
-        findings += sending_errors(application, configurations)
+        findings += _sending_errors(application, configurations)
     return findings + [
         (f"webhook {stored.name}", finding)
         for stored in application.webhooks.stored().values()
@@ -232,7 +232,7 @@ def examine_all(
     ]
 
 
-def sending_errors(
+def _sending_errors(
     application: "Application", configurations: Sequence[Configuration]
 ) -> Iterator[tuple[str, Finding]]:
     """Yield why active configurations can never send."""
@@ -267,11 +267,11 @@ def readable_files(home: Path) -> Iterator[str]:
     """
     for folder in (home / "config", home / "data"):
         for path in (folder, *sorted(folder.glob("*"))):
-            if path.name not in {"policy.toml", "key"} and is_open_to_others(path):
+            if path.name not in {"policy.toml", "key"} and _is_open_to_others(path):
                 yield str(path.relative_to(home))
 
 
-def is_open_to_others(path: Path) -> bool:
+def _is_open_to_others(path: Path) -> bool:
     """Whether other users of the machine may open a file; False if it is missing."""
     try:
         return bool(path.stat().st_mode & _OTHERS)

@@ -169,7 +169,8 @@ def audit_list(
         )
         return
     print_table(
-        ("When", "What", "Configuration", "Outcome", "Detail"), map(record_row, records)
+        ("When", "What", "Configuration", "Outcome", "Detail"),
+        map(_record_row, records),
     )
 
 
@@ -217,7 +218,7 @@ def audit_prune(
     print_done("removed", as_json=as_json, also=also, count=removed)
 
 
-def record_row(record: Mapping[str, object]) -> tuple[str, ...]:
+def _record_row(record: Mapping[str, object]) -> tuple[str, ...]:
     """Return a record for users: when, what, about what, and how it ended."""
 
     def text(name: str) -> str:

@@ -76,7 +76,7 @@ def notices(*, as_json: AsJson = False) -> None:
         print_json([notice.facts() for notice in found])
     elif found:
         titles = ("Since", "Level", "Id", "Configuration", "What", "What to do")
-        print_table(titles, map(notice_row, found))
+        print_table(titles, map(_notice_row, found))
     elif has_monitored(application.states):
         print_line("There are no open notices. Nothing needs attention.")
     else:
@@ -84,7 +84,7 @@ def notices(*, as_json: AsJson = False) -> None:
         print_line(f"Monitoring has not run yet. It runs with: {process}")
 
 
-def notice_row(notice: Notice) -> tuple[object, ...]:
+def _notice_row(notice: Notice) -> tuple[object, ...]:
     """Return a notice for the list."""
     facts = notice.facts()
     what = ": ".join(filter(None, (str(facts["message"]), notice.condition.about)))
@@ -94,11 +94,11 @@ def notice_row(notice: Notice) -> tuple[object, ...]:
         facts["id"],
         facts["configuration"],
         what,
-        " ".join(filter(None, (str(facts["hint"]), command_of(notice)))),
+        " ".join(filter(None, (str(facts["hint"]), _command_of(notice)))),
     )
 
 
-def command_of(notice: Notice) -> str:
+def _command_of(notice: Notice) -> str:
     """Return the command that shows the cause of a notice, if there is one."""
     if not notice.check.command:
         return ""

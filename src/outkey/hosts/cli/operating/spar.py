@@ -70,15 +70,15 @@ def drill(
     from outkey.hosts.drill.scenarios import SCENARIOS, concerning
 
     if list_only and not name:
-        return list_scenarios(SCENARIOS, as_json=as_json)
+        return _list_scenarios(SCENARIOS, as_json=as_json)
     if not name:
         raise ConfigError(
             Text("NAME is missing"), hint=Text("See: outkey spar drill --help")
         )
     configuration = open_application().registry.get(name)
-    scenarios = select_scenarios(concerning(configuration), scenario or [], name)
+    scenarios = _select_scenarios(concerning(configuration), scenario or [], name)
     if list_only:
-        return list_scenarios(scenarios, as_json=as_json)
+        return _list_scenarios(scenarios, as_json=as_json)
     with progress_bar("drilling", len(scenarios)) as advance:
         results = play(configuration, scenarios, advance)
     report(name, speed_of(configuration), results, as_json=as_json)
@@ -124,7 +124,7 @@ def send_webhook(
     from outkey.hosts.sample_mistakes import MISTAKES, SCHEMES
 
     if list_only:
-        list_mistakes(as_json=as_json)
+        _list_mistakes(as_json=as_json)
         return 0
     for name, known in ((scheme, SCHEMES), (mistake, MISTAKES)):
         if name not in known:
@@ -141,7 +141,7 @@ def send_webhook(
     return 0 if any(statuses) else 1
 
 
-def list_mistakes(*, as_json: bool) -> None:
+def _list_mistakes(*, as_json: bool) -> None:
     """Print what can be sent."""
     from outkey.hosts.sample_mistakes import MISTAKES, SCHEMES
 
@@ -175,7 +175,7 @@ def _send_mistake(url: str, scheme: str, mistake: str, event_id: str) -> list[in
     return [sample_mistakes.post(delivery) for delivery in deliveries]
 
 
-def select_scenarios(
+def _select_scenarios(
     scenarios: "list[Scenario]", ids: list[str], name: str
 ) -> "list[Scenario]":
     """Return the scenarios with these ids, or all if there are none."""
@@ -191,7 +191,7 @@ def select_scenarios(
     return [scenario for scenario in scenarios if not ids or scenario.id in ids]
 
 
-def list_scenarios(
+def _list_scenarios(
     scenarios: "tuple[Scenario, ...] | list[Scenario]", *, as_json: bool
 ) -> int:
     """Print scenarios, and return the exit code."""
@@ -214,12 +214,12 @@ def report(
     counts.update(str(result.verdict) for result in results)
     if as_json:
         facts = {"configuration": name, "ok": not counts["bad"], "speed": speed}
-        scenarios = [result_facts(result) for result in results]
+        scenarios = [_result_facts(result) for result in results]
         print_json({**facts, "verdicts": counts, "scenarios": scenarios})
         return
     print_table(
         ("", "Scenario", "Requests", "Seconds", "What it means"),
-        map(result_row, results),
+        map(_result_row, results),
     )
     print_line(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))
     print_line(
@@ -229,7 +229,7 @@ def report(
     )
 
 
-def result_facts(result: "ScenarioResult") -> dict[str, object]:
+def _result_facts(result: "ScenarioResult") -> dict[str, object]:
     """Return a result as JSON has it."""
     scenario = result.scenario
     facts: dict[str, object] = {"id": scenario.id, "played": scenario.played}
@@ -241,7 +241,7 @@ def result_facts(result: "ScenarioResult") -> dict[str, object]:
     return facts
 
 
-def result_row(result: "ScenarioResult") -> tuple[object, ...]:
+def _result_row(result: "ScenarioResult") -> tuple[object, ...]:
     """Return a result as the table has it."""
     from rich.text import Text as RichText
 

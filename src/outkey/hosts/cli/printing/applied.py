@@ -29,18 +29,18 @@ def print_applied(
 ) -> None:
     """Print what a document has changed, or would change."""
     if as_json:
-        print_json(applied_facts(applied, findings))
+        print_json(_applied_facts(applied, findings))
         return
-    print_lines(*applied_lines(applied, dry_run=dry_run))
+    print_lines(*_applied_lines(applied, dry_run=dry_run))
     print_findings(findings)
 
 
-def applied_facts(
+def _applied_facts(
     applied: "Applied", findings: "Sequence[tuple[str, Finding]]"
 ) -> dict[str, object]:
     """Return the changes of a document as JSON for programs."""
     return {
-        **names_of_configurations(applied),
+        **_names_of_configurations(applied),
         "lines": applied.lines,
         "databases": applied.databases,
         "pairs": applied.pairs,
@@ -50,7 +50,7 @@ def applied_facts(
     }
 
 
-def names_of_configurations(applied: "Applied") -> Mapping[str, tuple[str, ...]]:
+def _names_of_configurations(applied: "Applied") -> Mapping[str, tuple[str, ...]]:
     """Return the names of configurations by what happened to them."""
     return {
         "created": applied.created,
@@ -59,7 +59,7 @@ def names_of_configurations(applied: "Applied") -> Mapping[str, tuple[str, ...]]
     }
 
 
-def applied_lines(applied: "Applied", *, dry_run: bool) -> Iterator[tuple[str, str]]:
+def _applied_lines(applied: "Applied", *, dry_run: bool) -> Iterator[tuple[str, str]]:
     """Yield lines with their styles: each thing, and below it its changed fields.
 
     The fields of a new thing are those of the document: a dry run shows how they are
@@ -68,7 +68,7 @@ def applied_lines(applied: "Applied", *, dry_run: bool) -> Iterator[tuple[str, s
     would = "would be " if dry_run else ""
     differences = {(item.section, item.name): item for item in applied.differences}
     sections = {
-        "configuration": names_of_configurations(applied),
+        "configuration": _names_of_configurations(applied),
         "line": applied.lines,
         "database": applied.databases,
         "pair": applied.pairs,
@@ -81,17 +81,17 @@ def applied_lines(applied: "Applied", *, dry_run: bool) -> Iterator[tuple[str, s
                 yield style, f"{would}{outcome}: {label}{name}"
                 difference = differences.get((section, name))
                 if difference and (dry_run or not difference.is_new):
-                    yield from field_lines(difference)
+                    yield from _field_lines(difference)
 
 
-def field_lines(difference: "SectionDifference") -> Iterator[tuple[str, str]]:
+def _field_lines(difference: "SectionDifference") -> Iterator[tuple[str, str]]:
     """Yield the fields of a difference, in two columns."""
     width = max((len(change.path) for change in difference.fields), default=0)
     for change in difference.fields:
-        yield "", f"  {change.path:{width}}  {change_text(difference, change)}"
+        yield "", f"  {change.path:{width}}  {_change_text(difference, change)}"
 
 
-def change_text(difference: "SectionDifference", change: "FieldChange") -> str:
+def _change_text(difference: "SectionDifference", change: "FieldChange") -> str:
     """Return the old and the new value of a field; of a new thing, its value."""
     if difference.is_new:
         return change.new

@@ -53,7 +53,7 @@ class Examination(NamedTuple):
 def summary(examination: Examination) -> str:
     """Return a line about the audit, and one that counts the findings by level."""
     if examination.checklist is not None:
-        return checklist_summary(examination.checklist)
+        return _checklist_summary(examination.checklist)
     count = count_text(examination.configurations, "configuration")
     subject = f"the installation and {count}"
     if not examination.findings:
@@ -111,17 +111,17 @@ def as_text(findings: Findings, *, colours: bool) -> str:
     Written by hand: laying out a table of many thousand rows would take longer than
     examining them.
     """
-    return "\n".join(text_lines(findings, colours=colours))
+    return "\n".join(_text_lines(findings, colours=colours))
 
 
-def text_lines(findings: Findings, *, colours: bool) -> Iterator[str]:
+def _text_lines(findings: Findings, *, colours: bool) -> Iterator[str]:
     """Yield a heading for each configuration, and two lines for each finding."""
     labels = {
         level: f"\x1b[{code}m{level:8}\x1b[0m" if colours else f"{level:8}"
         for level, code in _COLOURS.items()
     }
     width = max((len(finding.id) for _, finding in findings), default=0)
-    for name, group in group_by_name(findings):
+    for name, group in _group_by_name(findings):
         yield visible(name)
         for finding in group:
             place = f"{finding.field}: " if finding.field else ""
@@ -140,22 +140,22 @@ def checklist_text(
     for line in lines:
         word, colour = _VERDICTS[line.passed]
         label = f"\x1b[{colour}m{word:6}\x1b[0m" if colours else f"{word:6}"
-        first, *more = wrap_text(line.text, columns, indent)
+        first, *more = _wrap_text(line.text, columns, indent)
         rows.append(f"{label}  {line.code:{width}}  {first}")
         rows += [indent + part for part in more]
-        for part in wrap_text(line.hint, columns, indent) if line.hint else ():
+        for part in _wrap_text(line.hint, columns, indent) if line.hint else ():
             rows.append(indent + (f"\x1b[2m{part}\x1b[0m" if colours else part))
     return "\n".join(rows)
 
 
-def wrap_text(text: str, columns: int | None, indent: str) -> list[str]:
+def _wrap_text(text: str, columns: int | None, indent: str) -> list[str]:
     """Return a text in lines that fit beside an indent; None: in one line."""
     if columns is None:
         return [text]
     return wrap(text, max(columns - len(indent), _NARROWEST))
 
 
-def checklist_summary(lines: Iterable[CheckedLine]) -> str:
+def _checklist_summary(lines: Iterable[CheckedLine]) -> str:
     """Return how many lines are passed and failed, and how many were not seen."""
     counts = Counter(line.passed for line in lines)
     return (
@@ -164,7 +164,7 @@ def checklist_summary(lines: Iterable[CheckedLine]) -> str:
     )
 
 
-def group_by_name(findings: Findings) -> Iterator[tuple[str, Iterable[Finding]]]:
+def _group_by_name(findings: Findings) -> Iterator[tuple[str, Iterable[Finding]]]:
     """Yield the findings of each configuration; those of the installation first."""
     for name, group in groupby(findings, key=lambda pair: pair[0]):
         yield name or "the installation", (finding for _, finding in group)
@@ -183,7 +183,7 @@ def as_sarif(findings: Findings) -> str:
         for check in POSTURE_CHECKS
     ]
     driver = {"name": "outkey doctor", "version": version("outkey"), "rules": rules}
-    results = [sarif_result(name, finding) for name, finding in findings]
+    results = [_sarif_result(name, finding) for name, finding in findings]
     run = {"tool": {"driver": driver}, "results": results}
     return json_text(
         {
@@ -194,7 +194,7 @@ def as_sarif(findings: Findings) -> str:
     )
 
 
-def sarif_result(name: str, finding: Finding) -> dict[str, object]:
+def _sarif_result(name: str, finding: Finding) -> dict[str, object]:
     """Return a finding as SARIF writes it; its place is a setting, not a file."""
     owner = f"configuration.{name}" if name else "installation"
     place = f"{owner}.{finding.field}" if finding.field else owner
@@ -211,11 +211,11 @@ def as_html(examination: Examination, summary_lines: str) -> str:
     """Return one page that loads nothing and runs no script."""
     sections = (
         [
-            html_section(name, group)
-            for name, group in group_by_name(examination.findings)
+            _html_section(name, group)
+            for name, group in _group_by_name(examination.findings)
         ]
         if examination.checklist is None
-        else [html_checklist(examination.checklist)]
+        else [_html_checklist(examination.checklist)]
     )
     return "\n".join(
         [
@@ -233,7 +233,7 @@ def as_html(examination: Examination, summary_lines: str) -> str:
     )
 
 
-def html_checklist(lines: Iterable[CheckedLine]) -> str:
+def _html_checklist(lines: Iterable[CheckedLine]) -> str:
     """Return the table of the check list."""
     rows = "".join(
         f'<tr><td class="{word}">{word}</td><td><code>{line.code}</code></td>'
@@ -244,7 +244,7 @@ def html_checklist(lines: Iterable[CheckedLine]) -> str:
     return f"<h2>production check list</h2><table>{rows}</table>"
 
 
-def html_section(name: str, findings: Iterable[Finding]) -> str:
+def _html_section(name: str, findings: Iterable[Finding]) -> str:
     """Return the table of one configuration's findings."""
     rows = "".join(
         f'<tr><td class="{f.level}">{f.level}</td><td><code>{f.id}</code></td>'

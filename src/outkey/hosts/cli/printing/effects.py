@@ -42,7 +42,7 @@ class FirstEffects:
         if not self._effects:
             return
         title = "Change" if self._dry_run else "Rejected"
-        rows = [(number, *effect_row(effect)) for number, effect in self._effects]
+        rows = [(number, *_effect_row(effect)) for number, effect in self._effects]
         print_table(("Record", "", "Key", title), rows)
         if self._more:
             print_line(f"and {self._more} more")
@@ -64,7 +64,7 @@ class FirstEffects:
             }
 
 
-def effect_row(effect: "Effect") -> tuple[str, str, str]:
+def _effect_row(effect: "Effect") -> tuple[str, str, str]:
     """Return outcome, key, and reason or changes of one record."""
     is_rejected = effect.outcome is WriteOutcome.REFUSED
     outcome = "rejected" if is_rejected else str(effect.outcome)

@@ -22,10 +22,10 @@ def formatted_json(body: bytes) -> str | None:
         read_limited_json(body)
     except ValueError:
         return None
-    return "".join(formatted_pieces(_PIECE.findall(body.decode())))
+    return "".join(_formatted_pieces(_PIECE.findall(body.decode())))
 
 
-def formatted_pieces(pieces: list[str]) -> Iterator[str]:
+def _formatted_pieces(pieces: list[str]) -> Iterator[str]:
     """Yield pieces of JSON with line breaks and spaces between them."""
     depth = 0
     for piece, follower in zip(pieces, [*pieces[1:], ""], strict=True):

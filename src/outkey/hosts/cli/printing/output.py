@@ -92,10 +92,10 @@ def warn_if_sealed(application: "Application") -> None:
 
 def visible(text: str) -> str:
     """Return a text that cannot control a terminal: with escapes."""
-    return _CONTROL.sub(escape_character, text)
+    return _CONTROL.sub(_escape_character, text)
 
 
-def escape_character(match: re.Match[str]) -> str:
+def _escape_character(match: re.Match[str]) -> str:
     """Return a control character as Python would write it."""
     number = ord(match[0])
     return f"\\x{number:02x}" if number <= 0xFF else f"\\u{number:04x}"
@@ -195,10 +195,10 @@ def print_done(done: str, *, as_json: bool, also: str = "", **facts: object) -> 
     if as_json:
         print_json({"done": done, **facts})
     else:
-        print_line(f"{done}: {facts_text(list(facts.values()))}{also}")
+        print_line(f"{done}: {_facts_text(list(facts.values()))}{also}")
 
 
-def facts_text(facts: Sequence[object]) -> str:
+def _facts_text(facts: Sequence[object]) -> str:
     """Return facts in one line, and lists of names as one list."""
     names = [name for fact in facts if isinstance(fact, list) for name in fact]
     others = [fact for fact in facts if not isinstance(fact, list)]
@@ -225,7 +225,7 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
         for row in values
     ]
     lengths = [
-        max(map(cell_width, column)) for column in zip(titles, *cells, strict=True)
+        max(map(_cell_width, column)) for column in zip(titles, *cells, strict=True)
     ]
     widest = max(lengths)
     total = sum(lengths) + _GAP * (len(lengths) - 1)
@@ -243,7 +243,7 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
             title,
             no_wrap=length < widest,
             overflow="fold",
-            justify="right" if has_numbers(values, number) else "left",
+            justify="right" if _has_numbers(values, number) else "left",
         )
     for row in cells:
         table.add_row(*row)
@@ -264,12 +264,12 @@ def _print_beneath(console: "Console", rows: "list[list[RichText]]") -> None:
             console.print(Padding(last, (0, 0, 0, _GAP), expand=False))
 
 
-def has_numbers(rows: list[list[object]], column: int) -> bool:
+def _has_numbers(rows: list[list[object]], column: int) -> bool:
     """Whether a column of a table has numbers only, at least one."""
     return bool(rows) and all(isinstance(row[column], int | float) for row in rows)
 
 
-def cell_width(cell: "RichText") -> int:
+def _cell_width(cell: "RichText") -> int:
     """Return the columns that the longest line of a cell takes."""
     return max(line.cell_len for line in cell.split("\n", allow_blank=True))
 

@@ -136,7 +136,7 @@ def response_facts(response: Response) -> dict[str, object]:
     }
 
 
-def is_one_stream() -> bool:
+def _is_one_stream() -> bool:
     """Whether stdout and stderr go to the same place, as after 2>&1."""
     return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
 
@@ -158,7 +158,7 @@ def print_response(response: Response, *, include: bool, raw: bool) -> None:
         body = readable_body(body)
     sys.stdout.buffer.write(body)
     unended = bool(body) and not body.endswith(b"\n")
-    if unended and (sys.stdout.isatty() or (response.cause and is_one_stream())):
+    if unended and (sys.stdout.isatty() or (response.cause and _is_one_stream())):
         print_line("")
     sys.stdout.flush()
     if response.cause is not None:
@@ -197,13 +197,13 @@ def fact_columns(configuration: Configuration, fact: str) -> tuple[str, str]:
 def dependents_text(dependents: "Dependents") -> str:
     """Return the text about entries that are deleted with a configuration."""
     lines = [
-        f"the sync line {line.name} ({runs_text(line)})" for line in dependents.lines
+        f"the sync line {line.name} ({_runs_text(line)})" for line in dependents.lines
     ]
     pairs = [f"the pair {name}" for name in dependents.pairs]
     return "".join(f", {part}" for part in (*lines, *pairs))
 
 
-def runs_text(line: "DependentLine") -> str:
+def _runs_text(line: "DependentLine") -> str:
     """Return how many runs a line has."""
     if line.has_more_runs:
         return f"more than {line.runs} runs"

@@ -120,7 +120,7 @@ def run_remedy(run: Run) -> Text:
     return remedy_of(run.cause)
 
 
-def removal_hint(line: str) -> Text:
+def _removal_hint(line: str) -> Text:
     """Return the hint after a stop by the guard, with the command of the line."""
     return Text(
         "Check where they are missing: at the API, or for a push in the host. If"
@@ -130,7 +130,7 @@ def removal_hint(line: str) -> Text:
     )
 
 
-def replaced_target_hint(line: str) -> Text:
+def _replaced_target_hint(line: str) -> Text:
     """Return the hint for a target that lost its records, with the command."""
     return Text(
         "If the target was made again or restored, they may be the same records with"
@@ -140,7 +140,7 @@ def replaced_target_hint(line: str) -> Text:
     )
 
 
-def complete_line_hint(line: str) -> Text:
+def _complete_line_hint(line: str) -> Text:
     """Return how a line that is only a request becomes one that synchronizes."""
     return Text(
         "Set a direction, a target and the fields of the line. To see a proposal:"
@@ -150,9 +150,9 @@ def complete_line_hint(line: str) -> Text:
 
 
 LINE_HINTS = {
-    GUARD: removal_hint,
-    TARGET_REPLACED: replaced_target_hint,
-    REQUEST_ONLY: complete_line_hint,
+    GUARD: _removal_hint,
+    TARGET_REPLACED: _replaced_target_hint,
+    REQUEST_ONLY: _complete_line_hint,
 }
 
 

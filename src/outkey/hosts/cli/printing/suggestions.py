@@ -18,25 +18,25 @@ def print_suggestion(
     if as_json:
         print_json(suggestion.facts())
         return
-    print_reasons(suggestion)
+    _print_reasons(suggestion)
     if suggestion.fields:
         if not suggestion.keys:
             print_line("# Before you apply this, add keys: none was found.")
         print_line(render([], [suggestion.completed_line(line)]).rstrip("\n"))
 
 
-def print_reasons(suggestion: "Suggestion") -> None:
+def _print_reasons(suggestion: "Suggestion") -> None:
     """List on standard error what is proposed, and why."""
     warn(f"records: {suggestion.records} ({suggestion.records_why})")
     warn(f"pages: {suggestion.pagination.kind} ({suggestion.pagination_why})")
     warn(f"keys: {', '.join(suggestion.keys) or '-'} ({suggestion.keys_why})")
     for field in suggestion.fields:
-        warn(f"field {field_text(field)}")
+        warn(f"field {_field_text(field)}")
     for note in suggestion.document_notes():
         warn(f"note: {note}")
 
 
-def field_text(field: "FieldSuggestion") -> str:
+def _field_text(field: "FieldSuggestion") -> str:
     """Return a field with its transform and why, in one line."""
     mapping = field.mapping
     names = mapping.api

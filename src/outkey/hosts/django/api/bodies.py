@@ -43,10 +43,10 @@ def read_body(request: HttpRequest, limit: int) -> bytes | BodySource:
     if size <= CHUNK:
         return whole_body(request, limit)
     file = request.META.get("wsgi.input")
-    if is_seekable(file):
+    if _is_seekable(file):
         # waitress has read the body already, into a temporary file if it is large.
         return BodyInFile(file, size)
-    return body_in_file(request, limit)
+    return _body_in_file(request, limit)
 
 
 def whole_body(request: HttpRequest, limit: int) -> bytes | BodySource:
@@ -54,10 +54,10 @@ def whole_body(request: HttpRequest, limit: int) -> bytes | BodySource:
     body = request.read(CHUNK + 1)
     if len(body) <= CHUNK:
         return bytes(body)
-    return body_in_file(request, limit, beginning=bytes(body))
+    return _body_in_file(request, limit, beginning=bytes(body))
 
 
-def body_in_file(
+def _body_in_file(
     request: HttpRequest, limit: int, beginning: bytes = b""
 ) -> BodySource:
     """Return a body that arrives as it is read, in a temporary file."""
@@ -72,7 +72,7 @@ def body_in_file(
     return BodyInFile(file, size)
 
 
-def is_seekable(file: object) -> TypeGuard[IO[bytes]]:
+def _is_seekable(file: object) -> TypeGuard[IO[bytes]]:
     """Whether a file can be read from its start again."""
     seekable = getattr(file, "seekable", None)
     return seekable is not None and bool(seekable())

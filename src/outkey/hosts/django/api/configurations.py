@@ -44,7 +44,7 @@ IfMatch = Annotated[
 ]
 
 
-def shown_response(configuration: Configuration, status: int = 200) -> HttpResponse:
+def _shown_response(configuration: Configuration, status: int = 200) -> HttpResponse:
     """Return a configuration with its version as the ETag."""
     response = json_response(configuration_facts(configuration), status)
     response["ETag"] = f'"{configuration.version}"'
@@ -77,7 +77,7 @@ def show_configuration(request: HttpRequest, name: str) -> HttpResponse:
 
     Of its secrets only whether they are set. The ETag is its version, for `If-Match`.
     """
-    return shown_response(granted(request).show(name))
+    return _shown_response(granted(request).show(name))
 
 
 @operation(
@@ -101,7 +101,7 @@ def put_configuration(
     the TOML.
     """
     saved = granted(request).save(name, body, whole=True, version=if_match)
-    return shown_response(saved.configuration, status=201 if saved.created else 200)
+    return _shown_response(saved.configuration, status=201 if saved.created else 200)
 
 
 @operation(
@@ -118,7 +118,7 @@ def patch_configuration(
 ) -> HttpResponse:
     """Change the settings that the body names."""
     saved = granted(request).save(name, body, whole=False, version=if_match)
-    return shown_response(saved.configuration)
+    return _shown_response(saved.configuration)
 
 
 @operation(

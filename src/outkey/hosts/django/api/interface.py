@@ -77,13 +77,13 @@ def operation(
 
 
 @api.exception_handler(OutkeyError)
-def respond_with_error(_request: HttpRequest, error: OutkeyError) -> HttpResponse:
+def _respond_with_error(_request: HttpRequest, error: OutkeyError) -> HttpResponse:
     """Return an error of outkey."""
     return error_response(error)
 
 
 @api.exception_handler(HttpError)
-def respond_with_http_error(_request: HttpRequest, error: HttpError) -> HttpResponse:
+def _respond_with_http_error(_request: HttpRequest, error: HttpError) -> HttpResponse:
     """Return an error of ninja; the text of what it could not read is not repeated."""
     if isinstance(error.__context__, OutkeyError):
         return error_response(error.__context__)
@@ -91,7 +91,7 @@ def respond_with_http_error(_request: HttpRequest, error: HttpError) -> HttpResp
 
 
 @api.exception_handler(ValidationError)
-def respond_with_fields(_request: HttpRequest, error: ValidationError) -> HttpResponse:
+def _respond_with_fields(_request: HttpRequest, error: ValidationError) -> HttpResponse:
     """Return the first wrong field; never the value that it has."""
     first = error.errors[0] if error.errors else {}
     # The source of a parameter and, in a body, the parameter's own name come first.
@@ -107,6 +107,6 @@ def respond_with_fields(_request: HttpRequest, error: ValidationError) -> HttpRe
 
 
 @api.exception_handler(Exception)
-def respond_with_failure(_request: HttpRequest, failure: Exception) -> HttpResponse:
+def _respond_with_failure(_request: HttpRequest, failure: Exception) -> HttpResponse:
     """Return a failure of our own."""
     return failure_response(failure)

@@ -59,7 +59,7 @@ class EncodedDocument(NamedTuple):
 
 def openapi_document(request: HttpRequest) -> HttpResponse:
     """Return the OpenAPI document; it needs no token."""
-    document = encoded_document(request.path.removesuffix("openapi.json"))
+    document = _encoded_document(request.path.removesuffix("openapi.json"))
     known = parse_etags(request.headers.get("If-None-Match", ""))
     response = HttpResponse(document.body, content_type="application/json")
     if document.tag in known or "*" in known:
@@ -72,7 +72,7 @@ def openapi_document(request: HttpRequest) -> HttpResponse:
 
 # Made once: it takes a third of a second, and needs no token.
 @lru_cache(maxsize=4)
-def encoded_document(prefix: str) -> EncodedDocument:
+def _encoded_document(prefix: str) -> EncodedDocument:
     """Return the document of an interface at this path."""
     document: dict[str, Any] = dict(api.get_openapi_schema(path_prefix=prefix))
     path = f"{prefix}send/{{configuration}}/{{path}}"

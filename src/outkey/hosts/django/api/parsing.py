@@ -20,9 +20,9 @@ class StrictParser(Parser):
             document = json.loads(
                 request.body,
                 parse_constant=refuse_constant,
-                object_pairs_hook=without_doubles,
+                object_pairs_hook=_without_doubles,
             )
-            refuse_nul_inside(document)
+            _refuse_nul_inside(document)
         except (ValueError, RecursionError):
             raise InvalidRequest(
                 Text("the body is not JSON"),
@@ -32,20 +32,20 @@ class StrictParser(Parser):
         return document
 
 
-def refuse_nul_inside(document: object) -> None:
+def _refuse_nul_inside(document: object) -> None:
     """Refuse a text that no database can store, wherever it is."""
     if isinstance(document, str):
-        refuse_unstorable(document)
+        _refuse_unstorable(document)
     elif isinstance(document, dict):
         for name, value in document.items():
-            refuse_nul_inside(name)
-            refuse_nul_inside(value)
+            _refuse_nul_inside(name)
+            _refuse_nul_inside(value)
     elif isinstance(document, list):
         for value in document:
-            refuse_nul_inside(value)
+            _refuse_nul_inside(value)
 
 
-def refuse_unstorable(text: str) -> None:
+def _refuse_unstorable(text: str) -> None:
     """Refuse NUL, and half of a surrogate pair, which UTF-8 cannot encode."""
     if NUL in text:
         raise ValueError
@@ -57,7 +57,7 @@ def refuse_constant(_text: str) -> None:
     raise ValueError
 
 
-def without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return an object, or refuse one that names a key twice."""
     members = dict(pairs)
     if len(members) < len(pairs):

@@ -27,7 +27,7 @@ def raw_rest(request: HttpRequest, rest: str) -> str:
     `rest` is the same, decoded by Django.
     """
     prefix = request.path.removesuffix(rest)
-    raw = raw_target(request)
+    raw = _raw_target(request)
     if not raw.startswith(prefix):
         raise InvalidRequest(
             Text("the first part of the path is encoded"),
@@ -37,7 +37,7 @@ def raw_rest(request: HttpRequest, rest: str) -> str:
     return raw.removeprefix(prefix)
 
 
-def raw_target(request: HttpRequest) -> str:
+def _raw_target(request: HttpRequest) -> str:
     """Return path and query as the client sent them, percent-encoded.
 
     Django decodes the path, so that %2F becomes a slash. Servers hand on what was sent

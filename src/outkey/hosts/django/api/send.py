@@ -39,12 +39,12 @@ def send(request: HttpRequest, rest: str) -> HttpResponseBase:
     if request.method in NOT_SENT:
         return method_not_allowed(METHODS)
     try:
-        return send_by_token(request, rest)
+        return _send_by_token(request, rest)
     except OutkeyError as error:
         return error_response(error, sends=True)
 
 
-def send_by_token(request: HttpRequest, rest: str) -> HttpResponseBase:
+def _send_by_token(request: HttpRequest, rest: str) -> HttpResponseBase:
     """Send a request that has a token, and return the API's response."""
     access = access_of(request)
     path, _, query = raw_rest(request, rest).partition("?")

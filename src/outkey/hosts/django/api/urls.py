@@ -18,7 +18,7 @@ from outkey.hosts.django.api.send import send
 MODULES = (configurations, synchronization)  # which describe the operations
 
 
-def resource_urls() -> list[URLPattern]:
+def _resource_urls() -> list[URLPattern]:
     """Return the URLs of ninja's resources."""
     return [
         pattern
@@ -27,7 +27,7 @@ def resource_urls() -> list[URLPattern]:
     ]
 
 
-RESOURCES = URLResolver(RegexPattern(r"^"), resource_urls())
+RESOURCES = URLResolver(RegexPattern(r"^"), _resource_urls())
 
 
 def respond(request: HttpRequest, rest: str) -> HttpResponseBase:

@@ -94,8 +94,8 @@ def home_page(request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(reverse("admin:outkey_auditrecord_changelist"))
     require(request, Permission.VIEW)
     now = time.time()
-    overview = installation_overview()
-    lines = read_lines() if may(request, Permission.VIEW_LINE) else {}
+    overview = _installation_overview()
+    lines = _read_lines() if may(request, Permission.VIEW_LINE) else {}
     items = attention_items(
         overview.attention,
         [facts for facts, _at in lines.values()],
@@ -120,13 +120,13 @@ def home_page(request: HttpRequest) -> HttpResponse:
             notice.condition.kind == "S-no-worker" for notice in overview.notices
         ),
         "verification": last_chain_check(installation().states) if may_audit else None,
-        "items": shown_items(items[:ATTENTION_SIZE]),
+        "items": _shown_items(items[:ATTENTION_SIZE]),
         "more": len(items)
         - len(items[:ATTENTION_SIZE])
         + overview.unwell
         - len(overview.attention),
-        "lines": shown_lines(request, lines, now),
-        "attempts": attempt_chart(name) if may_audit else None,
+        "lines": _shown_lines(request, lines, now),
+        "attempts": _attempt_chart(name) if may_audit else None,
         "configuration": name,
         "time_zone": str(timezone.get_current_timezone()),
         "chosen_zone": chosen_zone(request.user),
@@ -136,7 +136,7 @@ def home_page(request: HttpRequest) -> HttpResponse:
     return page(request, "outkey/home.html", context)
 
 
-def installation_overview() -> Overview:
+def _installation_overview() -> Overview:
     """Return the state of all configurations; the database counts them."""
     application = installation()
     sealed = application.keys.is_sealed()
@@ -156,7 +156,7 @@ def installation_overview() -> Overview:
         [*names, *(notice.condition.configuration for notice in notices)]
     )
     # Without those that were deleted a moment ago.
-    first = [summary_of_row(rows[name]) for name in names if name in rows]
+    first = [_summary_of_row(rows[name]) for name in names if name in rows]
     return build_overview(
         counts,
         Configuration.objects.filter(active=False).count(),
@@ -169,7 +169,7 @@ def installation_overview() -> Overview:
     )
 
 
-def summary_of_row(row: Configuration) -> Summary:
+def _summary_of_row(row: Configuration) -> Summary:
     """Return the summary of a row that lists show."""
     return Summary(
         name=row.name,
@@ -184,7 +184,7 @@ def summary_of_row(row: Configuration) -> Summary:
 # ── what needs attention ────────────────────────────────────────────────────────────
 
 
-def shown_items(items: Sequence[AttentionItem]) -> list[ShownItem]:
+def _shown_items(items: Sequence[AttentionItem]) -> list[ShownItem]:
     """Return items with their links; what was deleted a moment ago is left out."""
     configurations = rows_by_name(
         item.name for item in items if item.subject is Subject.CONFIGURATION
@@ -194,18 +194,18 @@ def shown_items(items: Sequence[AttentionItem]) -> list[ShownItem]:
     return [
         shown
         for item in items
-        if (shown := shown_item(item, configurations, lines)) is not None
+        if (shown := _shown_item(item, configurations, lines)) is not None
     ]
 
 
-def shown_item(
+def _shown_item(
     item: AttentionItem,
     configurations: Mapping[str, Configuration],
     lines: Mapping[str, int],
 ) -> ShownItem | None:
     """Return an item with its links; None if there is no page of it any more."""
     if item.subject is Subject.LINE:
-        return shown_line_item(item, lines[item.name]) if item.name in lines else None
+        return _shown_line_item(item, lines[item.name]) if item.name in lines else None
     if item.subject is Subject.WEBHOOK:
         url = webhook_url(item.name) if item.action else ""
         return ShownItem(item, url, url)
@@ -214,23 +214,23 @@ def shown_item(
         url = url_of_pair(item.name, "pair_conflicts" if is_decided else "pair")
         return ShownItem(item, url_of_pair(item.name), url)
     if item.subject is Subject.INSTALLATION:
-        return ShownItem(item, "", url_of_section(item))
+        return ShownItem(item, "", _url_of_section(item))
     row = configurations.get(item.name)
-    return None if row is None else shown_configuration_item(item, row)
+    return None if row is None else _shown_configuration_item(item, row)
 
 
-def shown_configuration_item(item: AttentionItem, row: Configuration) -> ShownItem:
+def _shown_configuration_item(item: AttentionItem, row: Configuration) -> ShownItem:
     """Return an item of a configuration with its links."""
     own = reverse("admin:outkey_configuration_change", args=[row.pk])
     if item.action is HelpfulAction.TEST:
         url = reverse("admin:outkey_configuration_check", args=[row.pk])
         return ShownItem(item, own, url, is_post=True)
     if item.action in {HelpfulAction.OPEN_AUDIT, HelpfulAction.OPEN_KEYS}:
-        return ShownItem(item, own, url_of_section(item))
+        return ShownItem(item, own, _url_of_section(item))
     return ShownItem(item, own, own + PLACES.get(item.action or HelpfulAction.OPEN, ""))
 
 
-def shown_line_item(item: AttentionItem, record: int) -> ShownItem:
+def _shown_line_item(item: AttentionItem, record: int) -> ShownItem:
     """Return an item of a line with its links."""
     own = reverse("admin:outkey_syncline_change", args=[record])
     if item.action is HelpfulAction.RESUME_LINE:
@@ -245,7 +245,7 @@ def shown_line_item(item: AttentionItem, record: int) -> ShownItem:
     return ShownItem(item, own, own)
 
 
-def url_of_section(item: AttentionItem) -> str:
+def _url_of_section(item: AttentionItem) -> str:
     """Return the page that an item leads to which has no page of its own."""
     if item.action is HelpfulAction.OPEN_KEYS:
         return reverse("admin:outkey_knownkey_changelist")
@@ -266,7 +266,7 @@ def rows_by_name(names: Iterable[str]) -> dict[str, Configuration]:
 # ── syncs ───────────────────────────────────────────────────────────────────────────
 
 
-def read_lines() -> dict[int, tuple[LineFacts, float]]:
+def _read_lines() -> dict[int, tuple[LineFacts, float]]:
     """Return the lines that synchronize, and when each ran last, by their ids."""
     newest = ordinary_runs().filter(line=OuterRef("pk"))
     lines = list(
@@ -300,7 +300,7 @@ def read_lines() -> dict[int, tuple[LineFacts, float]]:
     return facts
 
 
-def shown_lines(
+def _shown_lines(
     request: HttpRequest, lines: Mapping[int, tuple[LineFacts, float]], now: float
 ) -> list[ShownLine]:
     """Return the first rows of the table of syncs: failing ones, then the newest."""
@@ -317,7 +317,7 @@ def shown_lines(
     if may(request, Permission.VIEW_RUN):
         numbers = [int(lines[record][0].run or 0) for record in chosen]
         runs = {run.line_id: run for run in Run.objects.filter(pk__in=numbers)}
-        histories = read_histories(chosen, now)
+        histories = _read_histories(chosen, now)
     shown = []
     for record in chosen:
         if record not in rows:  # deleted a moment ago
@@ -334,7 +334,7 @@ def shown_lines(
     return shown
 
 
-def read_histories(lines: Sequence[int], now: float) -> dict[int, RunHistory]:
+def _read_histories(lines: Sequence[int], now: float) -> dict[int, RunHistory]:
     """Return the history of the newest runs of these lines, day by day."""
     rows = ordinary_runs().filter(
         line__in=lines, started_at__gte=now - HISTORY_DAYS * DAY
@@ -350,18 +350,18 @@ def read_histories(lines: Sequence[int], now: float) -> dict[int, RunHistory]:
 # ── attempts ────────────────────────────────────────────────────────────────────────
 
 
-def attempt_chart(configuration: str = "") -> Chart:
+def _attempt_chart(configuration: str = "") -> Chart:
     """Return the attempts of the last day by hour, among the newest records."""
     newest = AuditRecord.objects.aggregate(Max("id"))["id__max"] or 0
     now = time.time()
     # Counting so many takes a while; those of a moment ago are good enough.
     moment = now // CACHED_SECONDS * CACHED_SECONDS if newest > CHART_RECORDS else now
-    counts = attempt_counts(configuration, newest - CHART_RECORDS, moment)
+    counts = _attempt_counts(configuration, newest - CHART_RECORDS, moment)
     this_hour = int(now) // HOUR
     return hourly_chart(counts, this_hour, timezone.get_current_timezone())
 
 
-def attempt_counts(
+def _attempt_counts(
     configuration: str, after: int, moment: float
 ) -> list[tuple[int, str, int]]:
     """Return hours, outcomes and numbers of the attempts; cached for a moment."""

@@ -105,7 +105,7 @@ def read_page(
     paginator = Paginator(rows, PAGE_SIZE)
     page = paginator.get_page(page_number(request.GET.get("page", "")))
     pager = Pager(
-        numbered_links(request, page.number, has_next=page.has_next()),
+        _numbered_links(request, page.number, has_next=page.has_next()),
         first=page.start_index(),
         last=page.end_index(),
         count=paginator.count,
@@ -120,7 +120,7 @@ def read_uncounted_page(
     number = page_number(request.GET.get("page", ""))
     first = (number - 1) * size
     found = list(islice(rows, first, first + size + 1))
-    links = numbered_links(request, number, has_next=len(found) > size)
+    links = _numbered_links(request, number, has_next=len(found) > size)
     return found[:size], Pager(links)
 
 
@@ -148,7 +148,7 @@ def page_number(text: str) -> int:
     return min(max(number, 1), MOST_PAGES)
 
 
-def numbered_links(
+def _numbered_links(
     request: HttpRequest, number: int, *, has_next: bool
 ) -> list[PageLink]:
     """Return the links to the pages before and after one."""

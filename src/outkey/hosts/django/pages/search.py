@@ -144,7 +144,7 @@ def find(request: HttpRequest, query: str) -> list[SearchResult]:
     return results
 
 
-def find_pages(
+def _find_pages(
     request: HttpRequest, _query: str, words: list[str]
 ) -> Iterator[SearchResult]:
     """Yield the pages whose title or words match."""
@@ -166,7 +166,7 @@ def may_open(request: HttpRequest, permission: str) -> bool:
     return bool(request.user.has_perm(name))  # type: ignore[union-attr]
 
 
-def find_configurations(
+def _find_configurations(
     request: HttpRequest, _query: str, words: list[str]
 ) -> Iterator[SearchResult]:
     """Yield the configurations whose name or Base URL has all words."""
@@ -181,7 +181,7 @@ def find_configurations(
         yield SearchResult(_("Configuration"), name, url, base_url)
 
 
-def find_lines(
+def _find_lines(
     request: HttpRequest, _query: str, words: list[str]
 ) -> Iterator[SearchResult]:
     """Yield the lines whose name, path or target has all words."""
@@ -199,7 +199,7 @@ def find_lines(
         yield SearchResult(_("Sync Line"), name, url, path)
 
 
-def find_runs(
+def _find_runs(
     request: HttpRequest, query: str, _words: list[str]
 ) -> Iterator[SearchResult]:
     """Yield the run of a number such as #12."""
@@ -213,7 +213,7 @@ def find_runs(
         yield SearchResult(pgettext("a run of a line", "Run"), f"#{record}", url, line)
 
 
-def find_tables(
+def _find_tables(
     request: HttpRequest, _query: str, words: list[str]
 ) -> Iterator[SearchResult]:
     """Yield the tables that lines have filled."""
@@ -230,7 +230,7 @@ def find_tables(
             yield SearchResult(_("Table"), name, url)
 
 
-def find_pairs(
+def _find_pairs(
     request: HttpRequest, _query: str, words: list[str]
 ) -> Iterator[SearchResult]:
     """Yield the pairs whose name or lines match."""
@@ -244,10 +244,10 @@ def find_pairs(
 
 Search = Callable[[HttpRequest, str, list[str]], Iterator[SearchResult]]
 SEARCHES: tuple[Search, ...] = (
-    find_runs,
-    find_configurations,
-    find_lines,
-    find_tables,
-    find_pairs,
-    find_pages,
+    _find_runs,
+    _find_configurations,
+    _find_lines,
+    _find_tables,
+    _find_pairs,
+    _find_pages,
 )

@@ -72,7 +72,7 @@ class DjangoRecords:
         allowed: Mapping[str, Mapping[str, bool]],
         person: PermissionHolder | None = None,
     ) -> None:
-        opened = [read_setting(name, archive) for name, archive in allowed.items()]
+        opened = [_read_setting(name, archive) for name, archive in allowed.items()]
         self._models = {model.name: model for model in opened}
         self._person = person
         self._lines: dict[str, int] = {}  # by run
@@ -80,7 +80,7 @@ class DjangoRecords:
     def targets(self) -> list[Target]:
         """Return the open models that the user may see, with their fields."""
         return [
-            describe_model(model)
+            _describe_model(model)
             for model in self._models.values()
             if self._may("view", model)
         ]
@@ -99,10 +99,10 @@ class DjangoRecords:
                     Text("there is no such record"), field="position"
                 ) from None
         columns = [field.attname for field in fields.values()]
-        texts = json_texts(fields, records.db)
+        texts = _json_texts(fields, records.db)
         found = []
         for pk, *values in records.values_list("pk", *columns, *texts.values())[:limit]:
-            read = dict(zip(fields, map(plain_value, values), strict=False))
+            read = dict(zip(fields, map(_plain_value, values), strict=False))
             as_stored = zip(texts, values[len(columns) :], strict=True)
             odd = {name: text for name, text in as_stored if is_odd(text)}
             found.append(HostRecord(str(pk), read | odd))
@@ -137,7 +137,7 @@ class DjangoRecords:
     def unseen(self, target: str, line: str, run: str) -> Unseen:
         """Return how many records this line brought, and this run has not seen."""
         model = self._open(target, "view")
-        marks = active_marks(model, line)
+        marks = _active_marks(model, line)
         return Unseen(marks.exclude(run=int(run)).count(), marks.count())
 
     @wrap_database_errors
@@ -152,13 +152,13 @@ class DjangoRecords:
         model = self._open(target, "delete")
         count = 0
         with transaction.atomic():
-            unseen = active_marks(model, line).exclude(run=int(run))
+            unseen = _active_marks(model, line).exclude(run=int(run))
             while group := list(unseen.order_by("record")[:GROUP]):
                 records = model.model._base_manager.filter(
                     pk__in=[mark.record for mark in group]
                 )
                 count += records.count()
-                delete_records(records)
+                _delete_records(records)
                 unseen.filter(pk__in=[mark.pk for mark in group]).delete()
         return count
 
@@ -192,7 +192,7 @@ class DjangoRecords:
                 if stays is not None and tuple(values[len(parent) :]) not in stays:
                     missing.append(pk)
             for part in groups_of(missing, GROUP):
-                delete_records(model.model._base_manager.filter(pk__in=part))
+                _delete_records(model.model._base_manager.filter(pk__in=part))
                 # Whichever line brought them.
                 SyncMark.objects.filter(
                     target=model.name, record__in=[str(pk) for pk in part]
@@ -217,7 +217,7 @@ class DjangoRecords:
                         continue
                     same = page.records.get(tuple(row[name] for name in keys), [])
                     if len(same) == 1 and isinstance(same[0], models.Model):
-                        records[key] = host_record(same[0])
+                        records[key] = _host_record(same[0])
         return records
 
     @wrap_database_errors
@@ -228,7 +228,7 @@ class DjangoRecords:
         with transaction.atomic():  # a preview has none
             for group in groups_of(ids, GROUP):
                 locked = model._base_manager.select_for_update().filter(pk__in=group)
-                records |= {str(record.pk): host_record(record) for record in locked}
+                records |= {str(record.pk): _host_record(record) for record in locked}
         return records
 
     @wrap_database_errors
@@ -268,7 +268,7 @@ class DjangoRecords:
     ) -> list[HostRecord]:
         """Return the next of what this line brought and this run has not seen."""
         model = self._open(target, "view")
-        unseen = active_marks(model, line).exclude(run=int(run)).order_by("record")
+        unseen = _active_marks(model, line).exclude(run=int(run)).order_by("record")
         ids = unseen.values_list("record", flat=True)
         with transaction.atomic():
             # A mark stays when users delete its record.
@@ -276,7 +276,7 @@ class DjangoRecords:
                 after = group[-1]
                 records = model.model._base_manager.filter(pk__in=group).order_by("pk")
                 by_id = {
-                    str(record.pk): host_record(record)
+                    str(record.pk): _host_record(record)
                     for record in records.select_for_update()
                 }
                 if by_id:
@@ -308,7 +308,7 @@ class DjangoRecords:
                 ),
             )
         name, value = model.archive
-        marks = active_marks(model, line)
+        marks = _active_marks(model, line)
         unseen = marks.exclude(run=int(run)).order_by("record")  # as the index has them
         count = 0
         last = ""
@@ -359,7 +359,7 @@ class DjangoRecords:
         if not is_made_by_outkey(target):
             self._open(target, *verbs)
         elif verbs == ("view",) and not self._may_view_data():
-            raise permission_missing("view")
+            raise _permission_missing("view")
 
     def _may_view_data(self) -> bool:
         permission = f"outkey.{Permission.VIEW_DATA}"
@@ -371,7 +371,7 @@ class DjangoRecords:
             raise unknown_target(self._models)
         for verb in verbs:
             if not self._may(verb, model):
-                raise permission_missing(verb)
+                raise _permission_missing(verb)
         return model
 
     def _may(self, verb: str, model: OpenModel) -> bool:
@@ -389,7 +389,7 @@ class DjangoRecords:
         return self._lines[run]
 
 
-def permission_missing(verb: str) -> ConfigError:
+def _permission_missing(verb: str) -> ConfigError:
     """Return the error for a user who may not do this to records."""
     hint = Text(
         "Ask an administrator for the permission to {verb} these records.", verb=verb
@@ -408,7 +408,7 @@ def stored_key(fields: Sequence[AnyField], values: Key) -> Key | None:
         return None
 
 
-def delete_records(records: models.QuerySet[models.Model]) -> None:
+def _delete_records(records: models.QuerySet[models.Model]) -> None:
     """Delete records as Django does: what refers to them is deleted or refuses it."""
     try:
         records.delete()
@@ -420,12 +420,12 @@ def delete_records(records: models.QuerySet[models.Model]) -> None:
         ) from None
 
 
-def active_marks(model: OpenModel, line: str) -> models.QuerySet[SyncMark]:
+def _active_marks(model: OpenModel, line: str) -> models.QuerySet[SyncMark]:
     """Return the marks of the records that a line brought and has not archived."""
     return SyncMark.objects.filter(line__name=line, target=model.name, archived=False)
 
 
-def describe_model(model: OpenModel) -> Target:
+def _describe_model(model: OpenModel) -> Target:
     """Return a model as mappings see it."""
     fields = fields_of(model.model).values()
     return Target(
@@ -436,7 +436,7 @@ def describe_model(model: OpenModel) -> Target:
     )
 
 
-def json_texts(fields: Mapping[str, AnyField], alias: str) -> dict[str, Cast]:
+def _json_texts(fields: Mapping[str, AnyField], alias: str) -> dict[str, Cast]:
     """Return a reader of JSON as SQLite stores it: a document hides odd texts."""
     if connections[alias].vendor != "sqlite":
         return {}
@@ -447,33 +447,33 @@ def json_texts(fields: Mapping[str, AnyField], alias: str) -> dict[str, Cast]:
     }
 
 
-def read_setting(name: str, archive: Mapping[str, bool]) -> OpenModel:
+def _read_setting(name: str, archive: Mapping[str, bool]) -> OpenModel:
     """Return the model of one entry of the setting, or raise ConfigError."""
     try:
         model = apps.get_model(name)
     except (LookupError, ValueError):
-        raise setting_error(name, Text("there is no such model")) from None
+        raise _setting_error(name, Text("there is no such model")) from None
     if model._meta.app_label == "outkey":
-        raise setting_error(name, Text("outkey's own records cannot be synchronized"))
+        raise _setting_error(name, Text("outkey's own records cannot be synchronized"))
     if model._meta.parents:
-        raise setting_error(
+        raise _setting_error(
             name, Text("a model with a table of its parent's cannot be written in bulk")
         )
-    refuse_other_database(name, model)
+    _refuse_other_database(name, model)
     if not archive:
         return OpenModel(model, None)
     (field_name, value), *more = archive.items()
     fields = {field.name: field for field in model._meta.concrete_fields}
     is_boolean = isinstance(fields.get(field_name), models.BooleanField)
     if more or not is_boolean or not isinstance(value, bool):
-        raise setting_error(
+        raise _setting_error(
             name,
             Text('what archives must be one boolean field, as {{"active": False}}'),
         )
     return OpenModel(model, (field_name, value))
 
 
-def refuse_other_database(name: str, model: type[models.Model]) -> None:
+def _refuse_other_database(name: str, model: type[models.Model]) -> None:
     """Refuse a model that a router keeps in another database.
 
     A page of records and its checkpoint are one transaction, and that is in one
@@ -481,7 +481,7 @@ def refuse_other_database(name: str, model: type[models.Model]) -> None:
     """
     for alias in (router.db_for_write(model), router.db_for_read(model)):
         if alias != DEFAULT_DB_ALIAS:
-            raise setting_error(
+            raise _setting_error(
                 name,
                 Text("DATABASE_ROUTERS sends it to the database {alias}", alias=alias),
                 Text(
@@ -491,7 +491,7 @@ def refuse_other_database(name: str, model: type[models.Model]) -> None:
             )
 
 
-def setting_error(name: str, reason: Text, hint: Text | None = None) -> ConfigError:
+def _setting_error(name: str, reason: Text, hint: Text | None = None) -> ConfigError:
     """Return the error for an entry of the setting."""
     return ConfigError(
         Text("{name}: {reason}", name=name, reason=reason),
@@ -504,18 +504,18 @@ def setting_error(name: str, reason: Text, hint: Text | None = None) -> ConfigEr
     )
 
 
-def plain_value(value: object) -> object:
+def _plain_value(value: object) -> object:
     """Return a value as mappings read it: a UUID is text."""
     return str(value) if isinstance(value, UUID) else value
 
 
-def host_record(record: models.Model) -> HostRecord:
+def _host_record(record: models.Model) -> HostRecord:
     """Return a stored record as core has it, with the times that its model sets."""
     fields = fields_of(type(record)) | times_of(type(record))
     return HostRecord(
         str(record.pk),
         {
-            name: plain_value(getattr(record, field.attname))
+            name: _plain_value(getattr(record, field.attname))
             for name, field in fields.items()
         },
     )

@@ -93,7 +93,7 @@ def insert_columns(
     """Write new rows, given their values by attribute, and return their ids."""
     alias = router.db_for_write(model)
     connection = connections[alias]
-    fields = inserted_fields(model)
+    fields = _inserted_fields(model)
     batch = max(1, connection.ops.bulk_batch_size(fields, range(count)))
     ids: list[object] = []
     for start in range(0, count, batch):
@@ -103,7 +103,7 @@ def insert_columns(
                 field,
                 columns[field.attname][start : start + batch]
                 if field.attname in columns
-                else default_values(field, size),
+                else _default_values(field, size),
                 connection,
             )
             for field in fields
@@ -112,12 +112,12 @@ def insert_columns(
     return ids
 
 
-def inserted_fields(model: type[models.Model]) -> list[AnyField]:
+def _inserted_fields(model: type[models.Model]) -> list[AnyField]:
     """Return the fields of a new row; the database chooses its id."""
     return [field for field in model._meta.concrete_fields if not field.primary_key]
 
 
-def default_values(field: AnyField, count: int) -> Column:
+def _default_values(field: AnyField, count: int) -> Column:
     """Return the values of a column that no row sets."""
     if field.has_default() and callable(field.default):
         return [field.get_default() for _ in range(count)]
@@ -161,40 +161,40 @@ def insert_batch(
         # A parameter for each column: psycopg takes longer for one of each value
         # than PostgreSQL for the rows.
         arrays = [array_literal(column) for column in columns]
-        cursor = execute(insert_of_arrays(model, alias), arrays, alias)
+        cursor = execute(_insert_of_arrays(model, alias), arrays, alias)
     else:
         values = list(chain.from_iterable(zip(*columns, strict=True)))
-        statement = insert_of_values(model, alias, len(columns[0]))
+        statement = _insert_of_values(model, alias, len(columns[0]))
         cursor = execute(statement, values, alias)
     ids: list[tuple[object]] = cursor.fetchall()
     return ids
 
 
 @lru_cache(maxsize=100)
-def insert_of_values(model: type[models.Model], alias: str, count: int) -> str:
+def _insert_of_values(model: type[models.Model], alias: str, count: int) -> str:
     """Return SQL that inserts so many rows, and returns their ids."""
-    fields = inserted_fields(model)
+    fields = _inserted_fields(model)
     row = f"({', '.join(['%s'] * len(fields))})"
-    return insert_from(model, alias, f"VALUES {', '.join([row] * count)}")
+    return _insert_from(model, alias, f"VALUES {', '.join([row] * count)}")
 
 
 @lru_cache(maxsize=100)
-def insert_of_arrays(model: type[models.Model], alias: str) -> str:
+def _insert_of_arrays(model: type[models.Model], alias: str) -> str:
     """Return SQL that inserts rows from one array for each column."""
     types = [
         # With its length a type would cut off what is too long.
         _PRECISION.sub("", str(field.db_type(connections[alias])))
-        for field in inserted_fields(model)
+        for field in _inserted_fields(model)
     ]
     arrays = ", ".join(f"%s::{name}[]" for name in types)
-    return insert_from(model, alias, f"SELECT * FROM unnest({arrays})")  # noqa: S608 - names of types
+    return _insert_from(model, alias, f"SELECT * FROM unnest({arrays})")  # noqa: S608 - names of types
 
 
-def insert_from(model: type[models.Model], alias: str, source: str) -> str:
+def _insert_from(model: type[models.Model], alias: str, source: str) -> str:
     """Return SQL that inserts the rows of a source, and returns their ids."""
     quote = connections[alias].ops.quote_name
     meta = model._meta
-    columns = ", ".join(quote(str(field.column)) for field in inserted_fields(model))
+    columns = ", ".join(quote(str(field.column)) for field in _inserted_fields(model))
     return (
         f"INSERT INTO {quote(meta.db_table)} ({columns}) {source}"
         f" RETURNING {quote(str(meta.pk.column))}"

@@ -108,12 +108,12 @@ def is_open(field: AnyField) -> bool:
         return False
     return any(
         isinstance(field, field_class)
-        and (kind is not FieldKind.LINK or links_by_key(field))
+        and (kind is not FieldKind.LINK or _links_by_key(field))
         for field_class, kind in _KINDS
     )
 
 
-def links_by_key(field: AnyField) -> bool:
+def _links_by_key(field: AnyField) -> bool:
     """Whether a field is a link to the primary key of another model."""
     return isinstance(field, models.ForeignKey) and field.target_field.primary_key
 
@@ -221,14 +221,14 @@ def plain_values(field: AnyField) -> PlainValues | None:
     max_length: float = math.inf
     checks: list[Callable[[Sequence[Any]], bool]] = []
     if passed_type is datetime:
-        checks.append(have_zone_of_project)
+        checks.append(_have_zone_of_project)
     for validator in field.validators:
         if type(validator) is MaxLengthValidator and isinstance(
             validator.limit_value, int
         ):
             max_length = min(max_length, validator.limit_value)
         else:
-            checks.append(column_check(validator))
+            checks.append(_column_check(validator))
     return PlainValues(
         passed_type,
         may_be_null=field.blank and field.null,
@@ -239,7 +239,7 @@ def plain_values(field: AnyField) -> PlainValues | None:
     )
 
 
-def column_check(
+def _column_check(
     validator: Callable[[Any], object],
 ) -> Callable[[Sequence[Any]], bool]:
     """Return a check of all values of a column, if possible without a call for each."""
@@ -249,7 +249,7 @@ def column_check(
     if type(validator) is DecimalValidator and validator.max_digits:
         pattern = decimal_pattern(validator.max_digits, validator.decimal_places or 0)
         return lambda values: all(map(pattern.fullmatch, map(str, values)))
-    return partial(are_accepted, validator)
+    return partial(_are_accepted, validator)
 
 
 def decimal_pattern(
@@ -265,7 +265,7 @@ def decimal_pattern(
     return re.compile(f"-?{whole}{fraction}", re.ASCII)
 
 
-def are_accepted(validator: Callable[[Any], object], values: Sequence[object]) -> bool:
+def _are_accepted(validator: Callable[[Any], object], values: Sequence[object]) -> bool:
     """Whether a validator accepts all values."""
     try:
         for value in values:
@@ -275,7 +275,7 @@ def are_accepted(validator: Callable[[Any], object], values: Sequence[object]) -
     return True
 
 
-def have_zone_of_project(values: Sequence[datetime]) -> bool:
+def _have_zone_of_project(values: Sequence[datetime]) -> bool:
     """Whether times have a zone if the project uses them, and none if not."""
     return all(timezone.is_aware(value) == settings.USE_TZ for value in values)
 

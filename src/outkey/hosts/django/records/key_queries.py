@@ -51,14 +51,14 @@ def find_records(
     )
     records: dict[KeyValues, list[Record]] = {}
     if wanted:
-        for record in query_records(model, keys, wanted, lock=lock):
+        for record in _query_records(model, keys, wanted, lock=lock):
             values = tuple(getattr(record, key.attname) for key in keys)
             if values in wanted:
                 records.setdefault(values, []).append(record)
     return records
 
 
-def query_records(
+def _query_records(
     model: type[models.Model],
     keys: Sequence[AnyField],
     wanted: Collection[KeyValues],
@@ -80,7 +80,7 @@ def query_records(
     if is_unique(key) and has_known_database(model) and not has_any(model, key, texts):
         return ()
     vendor = connections[router.db_for_write(model)].vendor
-    statement = compiled_key_query(model, key, len(texts), vendor, lock=lock)
+    statement = _compiled_key_query(model, key, len(texts), vendor, lock=lock)
     return manager.get_queryset().raw(statement, texts)
 
 
@@ -88,13 +88,13 @@ def has_any(model: type[models.Model], key: AnyField, texts: Sequence[str]) -> b
     """Whether a record has one of these keys: quick to tell, and new records do not."""
     alias = router.db_for_write(model)
     vendor = connections[alias].vendor
-    statement = any_key_query(model, key, alias, vendor)
+    statement = _any_key_query(model, key, alias, vendor)
     rows = execute(statement, [text_list(vendor, texts)], alias)
     return rows.fetchone() is not None
 
 
 @lru_cache(maxsize=100)
-def any_key_query(
+def _any_key_query(
     model: type[models.Model], key: AnyField, alias: str, vendor: str
 ) -> str:
     """Return SQL that finds one record with a key of a list, by the index of the key.
@@ -108,7 +108,7 @@ def any_key_query(
 
 
 @lru_cache(maxsize=100)
-def compiled_key_query(
+def _compiled_key_query(
     model: type[models.Model], key: AnyField, count: int, _vendor: str, *, lock: bool
 ) -> str:
     """Return cached SQL that looks up `count` keys.

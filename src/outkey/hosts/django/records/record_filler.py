@@ -101,7 +101,7 @@ class RecordFiller:
         return WriteStep(written_update(tuple(changes)), record, changes)
 
     def _refusal(self, record: Record) -> Written | None:
-        return refusal_of_model(record) if self._cleans else None
+        return _refusal_of_model(record) if self._cleans else None
 
     def _set_values(self, record: Record, row: Row) -> None:
         for name, value in row.items():
@@ -117,7 +117,7 @@ def required_names(model: type[models.Model]) -> list[str]:
     ]
 
 
-def refusal_of_model(record: Record) -> Written | None:
+def _refusal_of_model(record: Record) -> Written | None:
     """Return why a model's own `clean` refuses a record, or None."""
     try:
         record.clean()

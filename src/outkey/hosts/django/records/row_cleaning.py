@@ -35,7 +35,7 @@ def clean_rows(
     cleaners = {
         name: cleaner_of(model_field)
         for name, model_field in fields.items()
-        if not is_plain_column(model_field, columns[name])
+        if not _is_plain_column(model_field, columns[name])
     }
     has_keys = not any(empty in columns[key] for key in keys for empty in (None, ""))
     if has_keys and not cleaners:
@@ -43,7 +43,7 @@ def clean_rows(
     return [clean_row(cleaners, keys, row) for row in rows]
 
 
-def is_plain_column(model_field: AnyField, column: Sequence[object]) -> bool:
+def _is_plain_column(model_field: AnyField, column: Sequence[object]) -> bool:
     """Whether a field stores all values of a column as they are."""
     plain = plain_values(model_field)
     return plain is not None and plain.are(column)

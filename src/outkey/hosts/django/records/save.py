@@ -31,10 +31,10 @@ def save_rows(
     model: OpenModel, keys: Sequence[str], rows: Sequence[Row], mark: RunIds
 ) -> list[Written]:
     """Save the record of each row; one that is refused affects no other."""
-    return [save_row(model, keys, row, mark) for row in rows]
+    return [_save_row(model, keys, row, mark) for row in rows]
 
 
-def save_row(model: OpenModel, keys: Sequence[str], row: Row, mark: RunIds) -> Written:
+def _save_row(model: OpenModel, keys: Sequence[str], row: Row, mark: RunIds) -> Written:
     """Save the record of one row, unless nothing has changed, and mark it as seen."""
     record: models.Model | None = None
     try:
@@ -43,8 +43,8 @@ def save_row(model: OpenModel, keys: Sequence[str], row: Row, mark: RunIds) -> W
             (step,) = plan_steps(model, keys, page, is_dry_run=False, cleans=False)
             if step.record is None:
                 return step.written
-            record = step.record = instance_of(model, step.record)
-            restore_archived(model, step, mark, mapped=set(page.fields))
+            record = step.record = _instance_of(model, step.record)
+            _restore_archived(model, step, mark, mapped=set(page.fields))
             if step.written.outcome is not WriteOutcome.UNCHANGED:
                 record.full_clean()
                 record.save()
@@ -80,12 +80,12 @@ def save_values(stored: models.QuerySet[models.Model], columns: Row) -> bool:
     return True
 
 
-def instance_of(model: OpenModel, record: Record) -> models.Model:
+def _instance_of(model: OpenModel, record: Record) -> models.Model:
     """Return a record as an instance of its model."""
     return model.model(**vars(record)) if isinstance(record, NewRecord) else record
 
 
-def restore_archived(
+def _restore_archived(
     model: OpenModel, step: WriteStep, mark: RunIds, *, mapped: set[str]
 ) -> None:
     """Take a record out of the archive that is back, unless the API decides that."""

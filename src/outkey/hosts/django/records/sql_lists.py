@@ -40,17 +40,18 @@ def array_literal(values: Sequence[object]) -> object:
         return list(values)
     if None in values:
         parts = [
-            "NULL" if value is None else array_element(write(value)) for value in values
+            "NULL" if value is None else _array_element(write(value))
+            for value in values
         ]
         return f"{{{','.join(parts)}}}"
     texts = list(map(write, values))
     together = "".join(texts)
     if '"' in together or "\\" in together:
-        return f"{{{','.join(map(array_element, texts))}}}"
+        return f"{{{','.join(map(_array_element, texts))}}}"
     return '{"' + '","'.join(texts) + '"}' if texts else "{}"
 
 
-def array_element(text: str) -> str:
+def _array_element(text: str) -> str:
     """Return an element of an array in quotes."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

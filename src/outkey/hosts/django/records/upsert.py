@@ -122,9 +122,9 @@ def upsert_rows(
         with transaction.atomic():
             page = read_page(model, keys, rows, lock=True)
             if is_new(model.model, keys, page):
-                return insert_page(model, page, mark)
+                return _insert_page(model, page, mark)
             steps = plan_steps(model, keys, page, is_dry_run=False)
-            write_steps(model, steps, mark, mapped=set(page.fields))
+            _write_steps(model, steps, mark, mapped=set(page.fields))
         return [step.written for step in steps]
     except ROW_ERRORS:
         if len(rows) == 1:
@@ -147,7 +147,7 @@ def is_new(model: type[models.Model], keys: Sequence[str], page: MatchedRows) ->
     )
 
 
-def insert_page(model: OpenModel, page: MatchedRows, mark: RunIds) -> list[Written]:
+def _insert_page(model: OpenModel, page: MatchedRows, mark: RunIds) -> list[Written]:
     """Insert a page of new records, without a step for each."""
     rows = accepted_rows(page.rows)
     columns = {
@@ -175,11 +175,11 @@ def database_refusal(model: type[models.Model], record: Record | None) -> Writte
     return rejected_write("", "refused_by_database")
 
 
-def write_steps(
+def _write_steps(
     model: OpenModel, steps: Sequence[WriteStep], mark: RunIds, *, mapped: set[str]
 ) -> None:
     """Insert and update the records of steps, and mark them as seen by the run."""
-    records = records_of(steps)
+    records = _records_of(steps)
     stored = [str(record.pk) for record in records if not record._state.adding]
     seen = last_marks(model, mark.line, stored)
     if model.archive and model.archive[0] not in mapped:  # else the API decides
@@ -191,11 +191,11 @@ def write_steps(
         [record for record in instances if record._state.adding]
     )
     changed = [step for step in steps if step.changes]
-    update_records(
+    _update_records(
         model,
         [
             record
-            for record in records_of(changed)
+            for record in _records_of(changed)
             if isinstance(record, models.Model) and not record._state.adding
         ],
         {name for step in changed for name in step.changes},
@@ -204,7 +204,7 @@ def write_steps(
     put_marks(model, mark, [rec for rec in ids if seen.get(rec) != (mark.run, False)])
 
 
-def records_of(steps: Iterable[WriteStep]) -> list[Record]:
+def _records_of(steps: Iterable[WriteStep]) -> list[Record]:
     """Return the records of steps, each once: two rows may have the same keys."""
     records = {
         id(step.record): step.record for step in steps if step.record is not None
@@ -229,7 +229,7 @@ def restore(
             step.written = written_update(tuple(step.changes))
 
 
-def update_records(
+def _update_records(
     model: OpenModel, records: Sequence[models.Model], names: set[str]
 ) -> None:
     """Write some fields, and those with `auto_now` as if each record was saved."""

@@ -134,11 +134,11 @@ class DjangoAuditRows:
         records = AuditRecord.objects.order_by("stream_id", "number")
         rows = records.values_list("stream__name", *ROW_COLUMNS)
         for stream, *columns in rows.iterator(chunk_size=BATCH):
-            yield chain_row(str(stream), *columns)
+            yield _chain_row(str(stream), *columns)
         # A row without a stream belongs to no process, and must be verified too.
         orphans = AuditRecord.objects.exclude(stream__in=Stream.objects.values("pk"))
         for columns in orphans.values_list(*ROW_COLUMNS):
-            yield chain_row("no stream", *columns)
+            yield _chain_row("no stream", *columns)
 
     def streams(self) -> Iterator[AuditStream]:
         records = AuditRecord.objects.filter(stream=OuterRef("pk")).order_by("number")
@@ -150,7 +150,7 @@ class DjangoAuditRows:
                 name=str(stream.name),
                 rows=stream.rows,
                 oldest_at=stream.oldest_at,
-                tombstone=tombstone_of(stream),
+                tombstone=_tombstone_of(stream),
             )
 
     def beginnings(self, limit: int) -> list[ChainRow]:
@@ -161,7 +161,7 @@ class DjangoAuditRows:
         streams = {*newest[:limit], *written[:limit]}
         first = AuditRecord.objects.filter(stream__in=streams, number=1)
         rows = first.order_by("stream_id").values_list("stream__name", *ROW_COLUMNS)
-        return [chain_row(str(stream), *columns) for stream, *columns in rows]
+        return [_chain_row(str(stream), *columns) for stream, *columns in rows]
 
     def prune(self, tombstone: ChainMark) -> int:
         with transaction.atomic():
@@ -197,11 +197,11 @@ class DjangoAuditRows:
 
     def _stream_id(self, name: str) -> int:
         if name not in self._streams:
-            self._streams[name] = stored_stream(name)
+            self._streams[name] = _stored_stream(name)
         return self._streams[name]
 
 
-def stored_stream(name: str) -> int:
+def _stored_stream(name: str) -> int:
     """Return the primary key of a stream, new or known; DatabaseError without one."""
     stream = Stream.objects.filter(name=name).first()
     if stream is None:
@@ -210,7 +210,7 @@ def stored_stream(name: str) -> int:
     return int(stream.pk)
 
 
-def tombstone_of(stream: Stream) -> ChainMark | None:
+def _tombstone_of(stream: Stream) -> ChainMark | None:
     """Return the tombstone of a stream; a stream that was never pruned has none."""
     if not stream.pruned_number:
         return None
@@ -224,7 +224,7 @@ def tombstone_of(stream: Stream) -> ChainMark | None:
     )
 
 
-def chain_row(
+def _chain_row(
     stream: str, number: object, body: object, mac: object, *columns: object
 ) -> ChainRow:
     """Return a row as it is stored; the verification compares whatever is there."""

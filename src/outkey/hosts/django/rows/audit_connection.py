@@ -62,8 +62,8 @@ class AuditConnection:
         """
         if self._own is not None and file_id(self._file) != self._file_id:
             self.close()  # the file was replaced, as by a backup that was restored
-        if self._own is None and not is_sqlite_file(connections[DEFAULT_DB_ALIAS]):
-            return insert_by_thread(rows)
+        if self._own is None and not _is_sqlite_file(connections[DEFAULT_DB_ALIAS]):
+            return _insert_by_thread(rows)
         with self._lock:
             own = self._own or self._connect()
             with own.wrap_database_errors:
@@ -89,15 +89,15 @@ class AuditConnection:
 
     def probe(self) -> None:
         """Insert a row and take it back, or raise DatabaseError or OSError."""
-        if not is_sqlite_file(connections[DEFAULT_DB_ALIAS]):
+        if not _is_sqlite_file(connections[DEFAULT_DB_ALIAS]):
             with transaction.atomic():
-                require_written(execute(insert_statement(1, "%s"), PROBE), 1)
+                require_written(execute(_insert_statement(1, "%s"), PROBE), 1)
                 transaction.set_rollback(True)
             return
         with self._lock:
             own = self._own or self._connect()
             with own.wrap_database_errors:
-                probe_by(own.connection)
+                _probe_by(own.connection)
 
     def sync(self) -> None:
         """Write what was inserted, by any process, to the disk; or raise OSError.
@@ -105,12 +105,12 @@ class AuditConnection:
         With `synchronous=NORMAL` a commit leaves that to the operating system: enough
         for a killed process, not for a power failure.
         """
-        if not is_sqlite_file(connections[DEFAULT_DB_ALIAS]):
+        if not _is_sqlite_file(connections[DEFAULT_DB_ALIAS]):
             return
         with self._lock:
             if self._own is None:
                 self._connect()
-        sync_file(f"{self._file}-wal")
+        _sync_file(f"{self._file}-wal")
 
     def close(self) -> None:
         """Close the connection; the next insert opens another."""
@@ -159,7 +159,7 @@ def file_id(path: str) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def sync_file(path: str) -> None:
+def _sync_file(path: str) -> None:
     """Write a file to the disk; without a write-ahead log a commit has done that."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -171,7 +171,7 @@ def sync_file(path: str) -> None:
         os.close(descriptor)
 
 
-def is_sqlite_file(connection: Any) -> bool:  # noqa: ANN401 - a backend's own class
+def _is_sqlite_file(connection: Any) -> bool:  # noqa: ANN401 - a backend's own class
     """Whether a second connection reaches the same SQLite database."""
     return connection.vendor == "sqlite" and not connection.is_in_memory_db()
 
@@ -179,12 +179,12 @@ def is_sqlite_file(connection: Any) -> bool:  # noqa: ANN401 - a backend's own c
 def insert_by(connection: Any, rows: Sequence[Row]) -> None:  # noqa: ANN401 - sqlite3's
     """Insert rows by a connection of sqlite3 that commits each statement."""
     if len(rows) <= PER_STATEMENT:
-        statement = insert_statement(len(rows), "?")
+        statement = _insert_statement(len(rows), "?")
         require_written(connection.execute(statement, flat_values(rows)), len(rows))
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        statement = insert_statement(1, "?")
+        statement = _insert_statement(1, "?")
         require_written(connection.executemany(statement, rows), len(rows))
         connection.execute("COMMIT")
     except BaseException:
@@ -192,16 +192,16 @@ def insert_by(connection: Any, rows: Sequence[Row]) -> None:  # noqa: ANN401 - s
         raise
 
 
-def probe_by(connection: Any) -> None:  # noqa: ANN401 - sqlite3's
+def _probe_by(connection: Any) -> None:  # noqa: ANN401 - sqlite3's
     """Insert a row by a connection of sqlite3, and take it back."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        require_written(connection.execute(insert_statement(1, "?"), PROBE), 1)
+        require_written(connection.execute(_insert_statement(1, "?"), PROBE), 1)
     finally:
         connection.execute("ROLLBACK")
 
 
-def insert_by_thread(rows: Sequence[Row]) -> bool:
+def _insert_by_thread(rows: Sequence[Row]) -> bool:
     """Insert rows by Django's connection of this thread; return as `insert` does."""
     if len(rows) > PER_STATEMENT:
         with transaction.atomic():
@@ -209,12 +209,12 @@ def insert_by_thread(rows: Sequence[Row]) -> bool:
                 insert_batch(batch)
         return False
     if connections[DEFAULT_DB_ALIAS].vendor == "postgresql":
-        return insert_and_compare(rows)
+        return _insert_and_compare(rows)
     insert_batch(rows)
     return False
 
 
-def insert_and_compare(rows: Sequence[Row]) -> bool:
+def _insert_and_compare(rows: Sequence[Row]) -> bool:
     """Insert rows into PostgreSQL; return whether the last is stored as it was sent.
 
     All of this is one message, and so one transaction: a send waits for each response.
@@ -223,7 +223,7 @@ def insert_and_compare(rows: Sequence[Row]) -> bool:
 
     ours = connections[DEFAULT_DB_ALIAS]
     ours.ensure_connection()
-    statements = (NOTHING_DEFERRED, insert_statement(len(rows), "%s"), SELECT_ROW)
+    statements = (NOTHING_DEFERRED, _insert_statement(len(rows), "%s"), SELECT_ROW)
     stream, number, *_, body, mac = rows[-1]
     values = (*flat_values(rows), stream, number)
     with ours.wrap_database_errors, ClientCursor(ours.connection) as cursor:
@@ -237,7 +237,7 @@ def insert_and_compare(rows: Sequence[Row]) -> bool:
 
 def insert_batch(rows: Sequence[Row]) -> None:
     """Insert rows by one statement."""
-    statement = insert_statement(len(rows), "%s")
+    statement = _insert_statement(len(rows), "%s")
     require_written(execute(statement, flat_values(rows)), len(rows))
 
 
@@ -247,7 +247,7 @@ def flat_values(rows: Sequence[Row]) -> tuple[object, ...]:
 
 
 @lru_cache(maxsize=PER_STATEMENT)
-def insert_statement(count: int, placeholder: str) -> str:
+def _insert_statement(count: int, placeholder: str) -> str:
     """Return the statement that inserts this number of rows."""
     values = f"({', '.join([placeholder] * len(COLUMNS))})"
     columns = ", ".join(COLUMNS)

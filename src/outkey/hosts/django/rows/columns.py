@@ -61,14 +61,14 @@ def tolerate_odd_values(*models: type[Model]) -> None:
     for model in models:
         for field in model._meta.concrete_fields:  # noqa: SLF001 - Django's documented name
             if field.get_internal_type() == "DateTimeField":
-                field.select_format = select_time  # type: ignore[method-assign]
+                field.select_format = _select_time  # type: ignore[method-assign]
             reader = READERS.get(field.get_internal_type())
             if reader is not None:
-                read = partial(read_column, field, reader)
+                read = partial(_read_column, field, reader)
                 field.from_db_value = read  # type: ignore[attr-defined]
 
 
-def select_time(
+def _select_time(
     compiler: Any,  # noqa: ANN401 - of Django
     sql: str,
     params: Any,  # noqa: ANN401 - of Django
@@ -86,7 +86,7 @@ def select_time(
     )
 
 
-def read_column(
+def _read_column(
     field: "Field[Any, Any]",
     reader: Callable[[object], object],
     stored: object,
@@ -131,7 +131,7 @@ class RecordField(UUIDField):  # type: ignore[type-arg]
         self, stored: object, _expression: object, _connection: object
     ) -> UUID | None:
         """Return the UUID, or one that is made of the odd value."""
-        return None if stored is None else read_record(stored)
+        return None if stored is None else _read_record(stored)
 
 
 class DayField(DateField):  # type: ignore[type-arg]
@@ -168,7 +168,7 @@ class DayField(DateField):  # type: ignore[type-arg]
         return None if stored is None else read_day(stored)
 
 
-def read_record(stored: object) -> UUID:
+def _read_record(stored: object) -> UUID:
     """Return the id of a configuration."""
     if isinstance(stored, UUID):
         return stored

@@ -45,7 +45,7 @@ class DjangoDatabase:
         try:
             with (
                 self._clock.open() if is_outermost else nullcontext(),
-                relaxed_transaction() if is_relaxed else transaction.atomic(),
+                _relaxed_transaction() if is_relaxed else transaction.atomic(),
             ):
                 yield
         except DatabaseError:
@@ -75,7 +75,7 @@ class DjangoDatabase:
 
 
 @contextmanager
-def relaxed_transaction() -> Iterator[None]:
+def _relaxed_transaction() -> Iterator[None]:
     """Commit without waiting for the disk, for which the next commit waits instead.
 
     The write-ahead log has all transactions in their order. SQLite without one could

@@ -85,7 +85,7 @@ class DjangoDeliveryRows:
         columns = ["id", *FACTS, *(["body"] if query.has_body else [])]
         order = "id" if query.oldest_first else "-id"
         rows = filtered(query).order_by(order).values(*columns)
-        return [delivery_of(row) for row in rows[: query.limit]]
+        return [_delivery_of(row) for row in rows[: query.limit]]
 
     def insert(self, deliveries: Sequence[InboxDelivery]) -> None:
         with transaction.atomic():
@@ -212,7 +212,7 @@ def is_stored(delivery: InboxDelivery) -> bool:
     return bool(delivery.nonce) and with_nonce.exists()
 
 
-def delivery_of(row: dict[str, Any]) -> InboxDelivery:
+def _delivery_of(row: dict[str, Any]) -> InboxDelivery:
     """Return a delivery as core has it; an odd row is one that has failed."""
     values = {
         **row,

@@ -80,7 +80,7 @@ class DjangoLedgerRows:
         vendor = connection.vendor
         listed = text_list(vendor, list(records))
         rows = execute(READ[vendor], (line, listed)).fetchall()
-        return {entry.record: entry for entry in map(entry_of, rows)}
+        return {entry.record: entry for entry in map(_entry_of, rows)}
 
     def put(self, line: str, entries: Sequence[LedgerEntry]) -> None:
         if not entries:
@@ -90,7 +90,7 @@ class DjangoLedgerRows:
         if number is None:
             raise unknown_line()
         written = 0
-        for parameters in upsert_parameters(connection.vendor, entries):
+        for parameters in _upsert_parameters(connection.vendor, entries):
             statement = PUT[connection.vendor]
             written += execute(statement, (number, *parameters)).rowcount
         if written != len(entries):
@@ -99,7 +99,7 @@ class DjangoLedgerRows:
 
     def after(self, line: str, record: str, limit: int) -> list[LedgerEntry]:
         rows = execute(AFTER, (line, record, limit)).fetchall()
-        return list(map(entry_of, rows))
+        return list(map(_entry_of, rows))
 
     def by_remote_id(
         self, line: str, remote_ids: Collection[str]
@@ -107,14 +107,14 @@ class DjangoLedgerRows:
         vendor = connection.vendor
         listed = text_list(vendor, list(remote_ids))
         rows = execute(BY_REMOTE_ID[vendor], (line, listed)).fetchall()
-        return {entry.remote_id: entry for entry in map(entry_of, rows)}
+        return {entry.remote_id: entry for entry in map(_entry_of, rows)}
 
     def announced(self, line: str, record: str, limit: int) -> list[LedgerEntry]:
         rows = execute(ANNOUNCED, (line, record, limit)).fetchall()
-        return list(map(entry_of, rows))
+        return list(map(_entry_of, rows))
 
 
-def upsert_parameters(
+def _upsert_parameters(
     vendor: str, entries: Sequence[LedgerEntry]
 ) -> Iterator[list[object]]:
     """Yield the parameters of the statements that write entries."""
@@ -126,7 +126,7 @@ def upsert_parameters(
             yield [array_literal(column) for column in zip(*rows, strict=True)]
 
 
-def entry_of(row: Sequence[object]) -> LedgerEntry:
+def _entry_of(row: Sequence[object]) -> LedgerEntry:
     """Return an entry as core has it; SQLite has no booleans."""
     record, digest, remote_id, is_deleted, creations, key, sent = row
     entry = LedgerEntry(

@@ -59,12 +59,12 @@ ON_POSTGRESQL: dict[str, str] = {
 @wrap_database_errors
 def odd_rows() -> list[OddRow]:
     """Return some of the odd rows of each table."""
-    return [row for kind, model in TABLES.items() for row in odd_rows_of(kind, model)]
+    return [row for kind, model in TABLES.items() for row in _odd_rows_of(kind, model)]
 
 
-def odd_rows_of(kind: str, model: type[Model]) -> Iterator[OddRow]:
+def _odd_rows_of(kind: str, model: type[Model]) -> Iterator[OddRow]:
     """Yield the first odd rows of a table, by their primary keys."""
-    found = filter(None, map(odd_condition, fields_of(model)))
+    found = filter(None, map(_odd_condition, fields_of(model)))
     conditions = [f"({condition})" for condition in found]
     states = STATES.get(model)
     if states is not None:
@@ -82,7 +82,7 @@ def odd_rows_of(kind: str, model: type[Model]) -> Iterator[OddRow]:
         yield OddRow(kind, str(number))
 
 
-def odd_condition(field: "Field[Any, Any]") -> str:
+def _odd_condition(field: "Field[Any, Any]") -> str:
     """Return the condition for an odd value in a column; "" if none can be odd."""
     by_kind = ON_SQLITE if connection.vendor == "sqlite" else ON_POSTGRESQL
     condition = by_kind.get(field.get_internal_type(), "")

@@ -22,7 +22,7 @@ Cursor = Any  # the driver's own, of sqlite3 or psycopg
 abandoned_connections: list[object] = []
 
 
-def abandon_connection() -> None:
+def _abandon_connection() -> None:
     """Give a forked child a connection of its own.
 
     Two processes on one connection lose each other's writes. Closing it here would end
@@ -34,7 +34,7 @@ def abandon_connection() -> None:
             ours.connection = None
 
 
-os.register_at_fork(after_in_child=abandon_connection)
+os.register_at_fork(after_in_child=_abandon_connection)
 
 
 def execute(
@@ -104,7 +104,7 @@ def wrap_database_errors(
     return wrapper
 
 
-def wrap_iterator_errors(
+def _wrap_iterator_errors(
     function: Callable[Parameters, Iterator[Result]],
 ) -> Callable[Parameters, Iterator[Result]]:
     """Do the same for a generator function."""
@@ -134,7 +134,7 @@ def wrap_errors_of_methods(rows: type[Class]) -> type[Class]:
         if hasattr(method, "__wrapped__"):
             continue
         if isgeneratorfunction(method):
-            setattr(rows, name, wrap_iterator_errors(method))
+            setattr(rows, name, _wrap_iterator_errors(method))
         else:
             setattr(rows, name, wrap_database_errors(method))
     return rows

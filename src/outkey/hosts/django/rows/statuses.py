@@ -30,7 +30,7 @@ def status_conditions(*, sealed: bool = False) -> dict[Status, Q]:
     """
     rules = status_rules(day_of(time.time()))
     return {
-        status: reduce(or_, (Q(*map(query_of, criteria)) for criteria in alternatives))
+        status: reduce(or_, (Q(*map(_query_of, criteria)) for criteria in alternatives))
         for status, alternatives in rules.items()
         if sealed or status is not Status.SEALED
     }
@@ -48,7 +48,7 @@ def status_rank(*, sealed: bool = False) -> Case:
     return Case(*cases, default=Value(len(cases)))
 
 
-def query_of(criterion: Criterion) -> Q:
+def _query_of(criterion: Criterion) -> Q:
     """Return a criterion as a condition on the columns of a configuration."""
     if criterion.fact == "current":
         is_current = Q(tested_revision=F("revision"))

@@ -128,7 +128,7 @@ class DjangoConfigurationRows:
             query = query.filter(pk__in=[UUID(record) for record in records])
         if names is None:
             return with_headers(query)
-        return rows_named(
+        return _rows_named(
             names,
             (
                 row
@@ -150,7 +150,7 @@ class DjangoConfigurationRows:
         if cached is not None and cached[0] == columns:
             return [cached[1]]
         stored = models.Configuration.objects.filter(name=name)
-        rows = rows_named([name], with_headers(stored))
+        rows = _rows_named([name], with_headers(stored))
         # What is written in a transaction may still be rolled back.
         if rows and not connection.in_atomic_block:
             if len(self._cache) >= _MAX_CACHED:
@@ -163,7 +163,7 @@ class DjangoConfigurationRows:
     ) -> bool:
         if before is None:
             return after is not None and insert_configuration(after)
-        stored = rows_with_stamp(before)
+        stored = _rows_with_stamp(before)
         if after is None:
             return bool(stored.delete()[0])
         old = columns_of(before)
@@ -181,7 +181,7 @@ class DjangoConfigurationRows:
             if not stored.update(**columns):
                 return False
             models.HeaderRow.objects.filter(configuration=UUID(after.record)).delete()
-            insert_headers(after)
+            _insert_headers(after)
         return True
 
     def summaries(self) -> list[Summary]:
@@ -206,7 +206,7 @@ class DjangoLineRows:
         if names is None:
             return [line_of(row) for row in query]
         rows = map(line_of, query.filter(name__in=list(names)))
-        return rows_named(names, rows)
+        return _rows_named(names, rows)
 
     def _find_one(self, name: str) -> list[LineRow]:
         """Return the row that was read before where its columns are as they were."""
@@ -216,7 +216,7 @@ class DjangoLineRows:
         if cached is not None and cached[0] == columns:
             return [cached[1]]
         query = models.SyncLine.objects.select_related("configuration")
-        rows = rows_named([name], map(line_of, query.filter(name=name)))
+        rows = _rows_named([name], map(line_of, query.filter(name=name)))
         if rows and not connection.in_atomic_block:
             if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
@@ -227,7 +227,7 @@ class DjangoLineRows:
         stored = models.SyncLine.objects.filter(name=before.name if before else "")
         if after is None:
             return bool(stored.delete()[0])
-        owner = owner_of(after)
+        owner = _owner_of(after)
         if owner is None:
             return False
         columns: dict[str, Any] = {
@@ -292,10 +292,10 @@ class DjangoSecretRows:
 
     def swap(self, before: SecretVersion | None, after: SecretVersion | None) -> bool:
         if before is None:
-            return after is not None and insert(secret_value(after))
+            return after is not None and insert(_secret_value(after))
         place = before.place
         if place.table == "token":
-            return after is not None and reseal_token(before, after)
+            return after is not None and _reseal_token(before, after)
         if after is not None and before.sealed is not None:
             # SQL of our own, since a key rotation writes thousands. The label of every
             # new value is written here too.
@@ -317,21 +317,21 @@ class DjangoSecretRows:
         return bool(stored.update(label=after.label))
 
     def sealed_by_others(self, key: str, limit: int) -> list[SecretVersion]:
-        values = sealed_rows(models.SecretValue).exclude(key_id=key)
+        values = _sealed_rows(models.SecretValue).exclude(key_id=key)
         # Also those that cannot be read: a rotation names them, instead of ending.
         rows = [version_of(row) for row in values.order_by("id")[:limit]]
-        tokens = sealed_rows(models.Token).exclude(key_id=key).order_by("pk")
+        tokens = _sealed_rows(models.Token).exclude(key_id=key).order_by("pk")
         for token in tokens[: limit - len(rows)]:
             place = token_place(token.configuration_id.hex, token.serial, token.origin)
             rows.append(SecretVersion(place, sealed=optional_bytes(token.sealed)))
         return rows
 
     def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
-        values = sealed_rows(models.SecretValue)
+        values = _sealed_rows(models.SecretValue)
         if not vouchers:
             values = values.exclude(field=VOUCHER_FIELD)
         uses: Counter[str] = Counter()
-        for rows in (values, sealed_rows(models.Token)):
+        for rows in (values, _sealed_rows(models.Token)):
             named = rows.exclude(key_id="").values_list("key_id")
             uses.update(dict(named.annotate(Count("pk"))))
             # The column is empty only where somebody has emptied it.
@@ -341,8 +341,8 @@ class DjangoSecretRows:
 
     def needs_key(self) -> bool:
         tables = (
-            sealed_rows(models.SecretValue),
-            sealed_rows(models.Token),
+            _sealed_rows(models.SecretValue),
+            _sealed_rows(models.Token),
             models.Delivery.objects.all(),
             models.Stream.objects.all(),  # of the audit, which is signed
         )
@@ -365,7 +365,7 @@ class DjangoKeyRows:
         models.KnownKey.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def rows_named(names: Collection[str], rows: Iterable[Named]) -> list[Named]:
+def _rows_named(names: Collection[str], rows: Iterable[Named]) -> list[Named]:
     """Return the rows that have exactly these names, each once.
 
     A changed collation also finds other names, and without its constraint a table has
@@ -381,7 +381,7 @@ def rows_named(names: Collection[str], rows: Iterable[Named]) -> list[Named]:
     return found
 
 
-def owner_of(row: LineRow) -> models.Configuration | None:
+def _owner_of(row: LineRow) -> models.Configuration | None:
     """Return the configuration of a line: by its id, which is vouched for."""
     stored = models.Configuration.objects
     if row.record:
@@ -394,7 +394,7 @@ def owner_of(row: LineRow) -> models.Configuration | None:
     return owners[0] if len(owners) == 1 else None
 
 
-def sealed_rows(model: type[Sealing]) -> QuerySet[Sealing]:
+def _sealed_rows(model: type[Sealing]) -> QuerySet[Sealing]:
     """Return the rows of a table that have a ciphertext."""
     return QuerySet(model).filter(sealed__isnull=False)
 
@@ -417,7 +417,7 @@ def with_headers(rows: Iterable[models.Configuration]) -> list[ConfigurationRow]
     """Return rows with their header rows, which are read at once for all of them."""
     stored = list(rows)
     headers: dict[UUID, list[CustomHeader]] = {row.pk: [] for row in stored}
-    odd: dict[UUID, tuple[str, ...]] = {row.pk: odd_columns(row) for row in stored}
+    odd: dict[UUID, tuple[str, ...]] = {row.pk: _odd_columns(row) for row in stored}
     for header in models.HeaderRow.objects.filter(
         configuration__in=headers.keys()
     ).order_by("position"):
@@ -444,12 +444,12 @@ def with_headers(rows: Iterable[models.Configuration]) -> list[ConfigurationRow]
     ]
 
 
-def odd_columns(row: models.Configuration) -> tuple[str, ...]:
+def _odd_columns(row: models.Configuration) -> tuple[str, ...]:
     """Return the columns of a configuration that hold what outkey never writes."""
     return odd_names((name, getattr(row, name)) for name in _CHECKED)
 
 
-def rows_with_stamp(row: ConfigurationRow) -> QuerySet[models.Configuration]:
+def _rows_with_stamp(row: ConfigurationRow) -> QuerySet[models.Configuration]:
     """Return the stored row if nothing has changed it; else no row."""
     stamp = row.stamp._asdict()
     is_current = stamp.pop("current")
@@ -481,11 +481,11 @@ def insert_configuration(row: ConfigurationRow) -> bool:
     with transaction.atomic():
         if not insert(stored):
             return False
-        insert_headers(row)
+        _insert_headers(row)
     return True
 
 
-def insert_headers(row: ConfigurationRow) -> None:
+def _insert_headers(row: ConfigurationRow) -> None:
     """Insert the header rows of a configuration."""
     models.HeaderRow.objects.bulk_create(
         models.HeaderRow(
@@ -568,7 +568,7 @@ def is_usable(version: SecretVersion) -> bool:
     )
 
 
-def secret_value(version: SecretVersion) -> models.SecretValue:
+def _secret_value(version: SecretVersion) -> models.SecretValue:
     """Return the row of a version."""
     place = version.place
     return models.SecretValue(
@@ -585,7 +585,7 @@ def secret_value(version: SecretVersion) -> models.SecretValue:
     )
 
 
-def reseal_token(before: SecretVersion, after: SecretVersion) -> bool:
+def _reseal_token(before: SecretVersion, after: SecretVersion) -> bool:
     """Put other bytes in the place of a token's ciphertext, if it is still that one."""
     sealed = after.sealed or b""
     stored = models.Token.objects.filter(

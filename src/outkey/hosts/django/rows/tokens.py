@@ -38,7 +38,7 @@ class DjangoTokenRows:
 
 def insert(record: UUID, row: TokenRow) -> bool:
     """Add the first row of a configuration; return whether there was none."""
-    columns = facts_columns(row) | content_columns(row)
+    columns = _facts_columns(row) | _content_columns(row)
     try:
         with transaction.atomic():
             insert_row(models.Token(configuration_id=record, **columns))
@@ -50,20 +50,20 @@ def insert(record: UUID, row: TokenRow) -> bool:
 def update(record: UUID, generation: int, row: TokenRow) -> bool:
     """Replace the row of a generation; return whether it was there."""
     tokens = models.Token.objects.filter(pk=record, generation=generation)
-    facts = facts_columns(row)
+    facts = _facts_columns(row)
     # The bytes of the same token stay: a key rotation may have changed them.
     if tokens.filter(serial=row.serial).update(**facts):
         return True
     others = tokens.exclude(serial=row.serial)
-    return bool(others.update(**facts, **content_columns(row)))
+    return bool(others.update(**facts, **_content_columns(row)))
 
 
-def facts_columns(row: TokenRow) -> dict[str, object]:
+def _facts_columns(row: TokenRow) -> dict[str, object]:
     """Return the columns that every write changes."""
     return {"generation": row.generation, "facts": dict(row.facts)}
 
 
-def content_columns(row: TokenRow) -> dict[str, object]:
+def _content_columns(row: TokenRow) -> dict[str, object]:
     """Return the columns that a new token changes."""
     return {
         "serial": row.serial,

@@ -42,10 +42,10 @@ def tolerate_odd_times() -> None:
         ("datetime", parse_datetime),
         ("timestamp", parse_datetime),
     ):
-        sqlite3.register_converter(name, partial(parse_or_null, parse))
+        sqlite3.register_converter(name, partial(_parse_or_null, parse))
 
 
-def parse_or_null(
+def _parse_or_null(
     parse: Callable[[str], Moment | None], stored: bytes
 ) -> Moment | None:
     """Return a date or time; None for what is not one."""

@@ -239,7 +239,7 @@ def history_chart(history: RunHistory) -> dict[str, object]:
     )
     scale = (HISTORY_HEIGHT - 2) / history.highest
     shapes = [
-        history_bar(number * HISTORY_STEP, day, scale, title)
+        _history_bar(number * HISTORY_STEP, day, scale, title)
         for number, day in enumerate(history.days)
         if day.runs
     ]
@@ -249,7 +249,7 @@ def history_chart(history: RunHistory) -> dict[str, object]:
     }
 
 
-def history_bar(left: int, day: RunDay, scale: float, title: str) -> SafeString:
+def _history_bar(left: int, day: RunDay, scale: float, title: str) -> SafeString:
     """Return the shapes of a day; one with runs has a bar also without records."""
     height = 2 + day.written * scale
     rejected = day.rejected * scale
@@ -286,7 +286,7 @@ def delivery_history(days: Sequence[DeliveryDay]) -> dict[str, object]:
     title = _("%(day)s: deliveries %(count)s, failed %(failed)s")
     scale = (HISTORY_HEIGHT - 2) / max([1, *(day.count for day in days)])
     shapes = [
-        delivery_bar(number * DELIVERY_STEP, day, scale, title)
+        _delivery_bar(number * DELIVERY_STEP, day, scale, title)
         for number, day in enumerate(days)
         if day.count
     ]
@@ -296,7 +296,7 @@ def delivery_history(days: Sequence[DeliveryDay]) -> dict[str, object]:
     }
 
 
-def delivery_bar(left: int, day: DeliveryDay, scale: float, title: str) -> SafeString:
+def _delivery_bar(left: int, day: DeliveryDay, scale: float, title: str) -> SafeString:
     """Return the shapes of a day: those that failed stand on the others."""
     height = 2 + day.count * scale
     failed = day.failed * scale
@@ -374,7 +374,7 @@ def stacked_chart(
     labels = [translate_text(label) for label in chart.kinds.values()]
     columns = []
     for place, (column, url) in enumerate(zip(chart.columns, links, strict=True)):
-        parts = drawn_parts(chart, labels, place, slots)
+        parts = _drawn_parts(chart, labels, place, slots)
         note = _("failed") if column.has_failed else ""
         numbers = [f"{grouped(part.count)} {part.label}" for part in parts]
         numbers = numbers or [_("none")]
@@ -406,7 +406,7 @@ def stacked_chart(
     }
 
 
-def drawn_parts(
+def _drawn_parts(
     chart: Chart, labels: Sequence[str], place: int, slots: int
 ) -> list[DrawnPart]:
     """Return the parts of a column, each on top of the one before."""

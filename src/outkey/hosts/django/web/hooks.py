@@ -64,7 +64,7 @@ class HookGate:
             return self._others(environ, start_response)
         endpoint = path.removeprefix(PREFIX)
         read = environ["wsgi.input"].read
-        response = receive_delivery(
+        response = _receive_delivery(
             self._application,
             environ,
             endpoint=endpoint,
@@ -75,7 +75,7 @@ class HookGate:
             # Its statements keep the values that they were last used with.
             connections.close_all()
         status = HTTPStatus(response.status)
-        start_response(f"{status.value} {status.phrase}", headers_to_send(response))
+        start_response(f"{status.value} {status.phrase}", _headers_to_send(response))
         return [response.body]
 
     @cached_property
@@ -88,29 +88,29 @@ class HookGate:
 @transaction.non_atomic_requests  # one thread commits what others answer for
 def receive(request: HttpRequest, endpoint: str) -> HttpResponse:
     """Receive a delivery at an endpoint."""
-    response = receive_delivery(
+    response = _receive_delivery(
         installation(),
         request.META,
         endpoint=endpoint,
-        read=reader_of(request),
+        read=_reader_of(request),
         address=request.META.get("REMOTE_ADDR", ""),
     )
     result = HttpResponse(response.body, status=response.status)
     del result["Content-Type"]
     keep_out_of_log(result)  # an endpoint is known to its sender alone
-    for name, value in headers_to_send(response):
+    for name, value in _headers_to_send(response):
         result[name] = value
     return result
 
 
-def reader_of(request: HttpRequest) -> Callable[[int], bytes]:
+def _reader_of(request: HttpRequest) -> Callable[[int], bytes]:
     """Return a reader of a request's body."""
     if hasattr(request, "_body"):  # a middleware of the project has read it
         return lambda size: request.body[:size]
     return request.read
 
 
-def receive_delivery(
+def _receive_delivery(
     application: Application,
     environ: Mapping[str, Any],
     *,
@@ -121,7 +121,7 @@ def receive_delivery(
     """Receive the delivery of a request, and return the response."""
     if application.hook_ports is None:
         return UNKNOWN
-    reception = reception_of(application)
+    reception = _reception_of(application)
     size = stated_size(environ)
     if size > reception.max_body:
         return TOO_LARGE  # not read at all
@@ -139,7 +139,7 @@ def receive_delivery(
 
 
 @lru_cache(maxsize=4)
-def reception_of(application: Application) -> Reception:
+def _reception_of(application: Application) -> Reception:
     """Return what receives the deliveries of an installation, made once."""
     return application.webhooks.reception(end_thread=connections.close_all)
 
@@ -174,7 +174,7 @@ def headers_of(environ: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "Content-Type", str(value)
 
 
-def headers_to_send(response: HookResponse) -> list[tuple[str, str]]:
+def _headers_to_send(response: HookResponse) -> list[tuple[str, str]]:
     """Return the headers of a response; one without a body has no type."""
     return [
         ("Content-Length", str(len(response.body))),

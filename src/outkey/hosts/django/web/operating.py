@@ -43,12 +43,12 @@ class OperatingMiddleware:
 
 def healthz(request: HttpRequest) -> HttpResponse:
     """Respond with 200: the process lives."""
-    return refuse_other_methods(request) or plain(200, "ok\n")
+    return _refuse_other_methods(request) or plain(200, "ok\n")
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
     """Respond with 200 if every part is ready, else with 503 and what is not."""
-    refusal = refuse_other_methods(request)
+    refusal = _refuse_other_methods(request)
     if refusal is not None:
         return refusal
     results = readiness_of(installation()).check_all()
@@ -64,11 +64,11 @@ def metrics(request: HttpRequest) -> HttpResponse:
         write_metrics,
     )
 
-    refusal = refuse_other_methods(request)
+    refusal = _refuse_other_methods(request)
     if refusal is not None:
         return refusal
     try:
-        if "HTTP_AUTHORIZATION" not in request.META and is_direct_from_here(request):
+        if "HTTP_AUTHORIZATION" not in request.META and _is_direct_from_here(request):
             measurements = measure(installation())
         else:
             measurements = access_of(request).metrics()
@@ -84,26 +84,26 @@ VIEWS: dict[str, View] = {
 }
 
 
-def refuse_other_methods(request: HttpRequest) -> HttpResponse | None:
+def _refuse_other_methods(request: HttpRequest) -> HttpResponse | None:
     """Return the refusal of a method that reads nothing; None for GET and HEAD."""
     if request.method in {"GET", "HEAD"}:
         return None
     return HttpResponseNotAllowed(["GET", "HEAD"])
 
 
-def is_direct_from_here(request: HttpRequest) -> bool:
+def _is_direct_from_here(request: HttpRequest) -> bool:
     """Whether the request is from this machine, and not through a proxy."""
     if any(name.startswith(FORWARDING) for name in request.META):
         return False
     # A page in a browser on this machine can ask by a name that its owner lets lead
     # here. It cannot choose the name that the browser sends.
-    host = host_name(request.META.get("HTTP_HOST", ""))
+    host = _host_name(request.META.get("HTTP_HOST", ""))
     return is_loopback(request.META.get("REMOTE_ADDR", "")) and (
         host in {"", "localhost"} or is_loopback(host)
     )
 
 
-def host_name(host: str) -> str:
+def _host_name(host: str) -> str:
     """Return the name or address in a Host header, without the port."""
     try:
         return urlsplit(f"//{host}").hostname or ""

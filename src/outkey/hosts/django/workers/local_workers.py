@@ -27,7 +27,7 @@ class LocalWorkers:
         self._stop_signal = stop_signal = threading.Event()
         self.loop = RunLoop(
             application.sync.planner(stop_signal.is_set),
-            start_thread,
+            _start_thread,
             stop_signal,
             is_sealed=application.keys.is_sealed,
             limit=limit,
@@ -68,7 +68,7 @@ class LocalWorkers:
         connections.close_all()
 
 
-def start_thread(work: Callable[[], object]) -> threading.Thread:
+def _start_thread(work: Callable[[], object]) -> threading.Thread:
     """Do some work in a thread of its own; an error is logged."""
     thread = threading.Thread(target=log_and_continue, args=(logger, work), daemon=True)
     thread.start()

@@ -110,7 +110,7 @@ class QueueWorker:
                 )
                 connected = app.with_connector(connector)
                 async with connected.open_async():
-                    await delete_unreadable(connected)
+                    await _delete_unreadable(connected)
                     await self._take_jobs(connected)
             except Exception as error:  # noqa: BLE001 - retried for as long as it takes
                 name = type(error).__name__
@@ -138,7 +138,7 @@ class QueueWorker:
                 queue=QUEUE, seconds_since_heartbeat=STALLED_SECONDS
             ):
                 await manager.finish_job(job, status=Status.FAILED, delete_job=True)
-            await delete_unreadable(connected)
+            await _delete_unreadable(connected)
             await asyncio.sleep(PLAN_SECONDS)
 
     def _plan(self) -> None:
@@ -152,6 +152,6 @@ class QueueWorker:
                 self._report_run(self._runs.get(run))
 
 
-async def delete_unreadable(connected: App) -> None:
+async def _delete_unreadable(connected: App) -> None:
     """Delete jobs of another program that no worker can read."""
     await connected.connector.execute_query_async(DELETE_UNREADABLE, queue=QUEUE)

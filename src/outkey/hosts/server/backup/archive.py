@@ -61,12 +61,12 @@ class Manifest:
         except (ValueError, TypeError, KeyError, RecursionError):
             raise not_a_backup() from None
         if manifest is None:
-            raise made_by_newer_version()
+            raise _made_by_newer_version()
         if not manifest.is_well_formed():
             raise not_a_backup()
         # Its tables may be others than this version knows.
-        if release_of(manifest.version) > release_of(version("outkey")):
-            raise made_by_newer_version()
+        if _release_of(manifest.version) > _release_of(version("outkey")):
+            raise _made_by_newer_version()
         return manifest
 
     def is_well_formed(self) -> bool:
@@ -102,7 +102,7 @@ def write_archive(
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(handle, "wb") as output:
-            write_members(output, text, members, progress)
+            _write_members(output, text, members, progress)
             output.flush()
             os.fsync(output.fileno())
         give_name(draft, file)
@@ -125,7 +125,7 @@ def give_name(draft: Path, file: Path) -> None:
         draft.rename(file)
 
 
-def write_members(
+def _write_members(
     output: BinaryIO, manifest: bytes, members: Mapping[str, Path], progress: Progress
 ) -> None:
     """Write the manifest and the members, without owners and times of this machine."""
@@ -162,14 +162,14 @@ def read_archive(file: Path, folder: Path) -> Manifest:
             tarfile.open(fileobj=content, mode="r:") as archive,
         ):
             for info in archive:
-                member = archive.extractfile(info) if is_plain_file(info) else None
+                member = archive.extractfile(info) if _is_plain_file(info) else None
                 if member is None:
                     raise not_a_backup()
                 if info.name == MANIFEST:
                     manifest = Manifest.from_bytes(member.read(MAX_MANIFEST))
                 elif info.name in {DATABASE, CHECKPOINTS, POLICY}:
-                    refuse_full_disk(folder, info.size)
-                    found[info.name] = copy_member(member, folder / info.name)
+                    _refuse_full_disk(folder, info.size)
+                    found[info.name] = _copy_member(member, folder / info.name)
                 else:
                     raise not_a_backup()
     except FileNotFoundError:
@@ -191,12 +191,12 @@ class BoundedGzip(gzip.GzipFile):
         return super().read(size)
 
 
-def is_plain_file(info: tarfile.TarInfo) -> bool:
+def _is_plain_file(info: tarfile.TarInfo) -> bool:
     """Whether a member has as many bytes in the archive as it says."""
     return info.isreg() and not info.issparse()
 
 
-def refuse_full_disk(folder: Path, size: int) -> None:
+def _refuse_full_disk(folder: Path, size: int) -> None:
     """Raise StorageUnavailable if a folder has no space for a member."""
     if shutil.disk_usage(folder).free < size:
         raise StorageUnavailable(
@@ -204,7 +204,7 @@ def refuse_full_disk(folder: Path, size: int) -> None:
         )
 
 
-def copy_member(content: IO[bytes], place: Path) -> str:
+def _copy_member(content: IO[bytes], place: Path) -> str:
     """Write a member to a file for its owner only, and return its hash."""
     digest = hashlib.sha256()
     handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -236,7 +236,7 @@ def not_a_backup() -> ConfigError:
     )
 
 
-def made_by_newer_version() -> ConfigError:
+def _made_by_newer_version() -> ConfigError:
     """Return the error for a backup that this version may not understand."""
     return ConfigError(
         Text("the backup was made by a newer version of outkey"),
@@ -245,7 +245,7 @@ def made_by_newer_version() -> ConfigError:
     )
 
 
-def release_of(version: str) -> tuple[int, ...]:
+def _release_of(version: str) -> tuple[int, ...]:
     """Return the numbers of a version, to be compared."""
     return tuple(map(int, re.findall(r"[0-9]{1,9}", version)[:3]))
 

@@ -136,7 +136,7 @@ def restore(
     A policy stays if the backup has none: its rules would be lifted unnoticed. It stays
     as well if the backup is not signed.
     """
-    refuse_running_server(home)
+    _refuse_running_server(home)
     try:
         return read_backup(home, settings, file, source=source, options=options)
     except OSError:
@@ -170,9 +170,9 @@ def read_backup(
         if not is_signed:
             (folder / POLICY).unlink(missing_ok=True)
         if not options.replace:
-            refuse_other_files(home, folder)
+            _refuse_other_files(home, folder)
         # What cannot be written must not be found out after the database is replaced.
-        refuse_read_only(home / "config")
+        _refuse_read_only(home / "config")
         files = (name for name in (CHECKPOINTS, POLICY) if (folder / name).exists())
         plan = Plan(token_hex(16), name_of(settings), tuple(files))
         states = restored_states(
@@ -186,7 +186,7 @@ def read_backup(
     return RestoredBackup(manifest, is_signed)
 
 
-def refuse_read_only(config: Path) -> None:
+def _refuse_read_only(config: Path) -> None:
     """Raise OSError if no file can be written to a folder."""
     with tempfile.NamedTemporaryFile(dir=config, prefix=RESTORE):
         pass
@@ -206,7 +206,7 @@ def verify_signature(
     return error is None
 
 
-def refuse_other_files(home: Path, folder: Path) -> None:
+def _refuse_other_files(home: Path, folder: Path) -> None:
     """Raise ConfigError if a restore would replace a policy or checkpoints."""
     for name in (CHECKPOINTS, POLICY):
         restored = folder / name
@@ -217,7 +217,7 @@ def refuse_other_files(home: Path, folder: Path) -> None:
             raise sqlite_copy.has_data()
 
 
-def refuse_running_server(home: Path) -> None:
+def _refuse_running_server(home: Path) -> None:
     """Raise ConfigError while a server of this home runs on this machine."""
     urls = ListenerFiles(home / "data" / "listening").urls()
     if urls:

@@ -60,7 +60,7 @@ END_OF_ROWS = b"\\.\n"
 
 def dump(settings: Settings, place: Path) -> None:
     """Copy the database as it is at one moment; others go on to write."""
-    run_program(
+    _run_program(
         settings, ["pg_dump", "--format=custom", "--no-owner", "--no-privileges"], place
     )
 
@@ -72,10 +72,10 @@ def load(settings: Settings, copy: Path, states: States, *, replace: bool) -> No
     """
     with connect(settings) as connection:
         lock(connection)
-        if has_tables(connection) and not replace:
+        if _has_tables(connection) and not replace:
             raise has_data()
-        refuse_running_processes(connection)
-        refuse_newer_tables(connection, copy)
+        _refuse_running_processes(connection)
+        _refuse_newer_tables(connection, copy)
         with connection.transaction():
             run_script(connection, copy, replace=replace)
             # The script leaves an empty one.
@@ -87,7 +87,7 @@ def has_restored(settings: Settings, restore_id: str) -> bool:
     """Whether the restore of this id has loaded its copy; waits for one at work."""
     with connect(settings) as connection:
         lock(connection)
-        if not has_tables(connection):
+        if not _has_tables(connection):
             return False
         row = connection.execute(
             READ_STATE.format("%s"), (StateKind.MARK, RESTORE_MARK)
@@ -101,7 +101,7 @@ def connect(settings: Settings) -> "Iterator[Connection]":
     import psycopg  # not installed for SQLite alone
     from psycopg.conninfo import make_conninfo
 
-    variables = connection_variables(settings)
+    variables = _connection_variables(settings)
     facts = {LIBPQ_NAMES[name]: value for name, value in variables.items()}
     target = make_conninfo(**facts, connect_timeout=CONNECT_SECONDS)
     try:
@@ -128,7 +128,7 @@ def run_script(connection: "Connection", copy: Path, *, replace: bool) -> None:
     """
     cleaning = ["--clean", "--if-exists"] if replace else []
     options = ["--file=-", "--no-owner", "--no-privileges", *cleaning]
-    program = find_program("pg_restore")
+    program = _find_program("pg_restore")
     with subprocess.Popen(  # noqa: S603 - no text from outside
         [program, *options, str(copy)],
         stdout=subprocess.PIPE,
@@ -148,7 +148,7 @@ def run_script(connection: "Connection", copy: Path, *, replace: bool) -> None:
                 statements.append(line)
         connection.execute(b"".join(statements))
     if process.returncode:
-        raise program_failed("pg_restore")
+        raise _program_failed("pg_restore")
 
 
 def copy_rows(
@@ -171,15 +171,15 @@ def put_states(connection: "Connection", states: States) -> None:
     )
 
 
-def has_tables(connection: "Connection") -> bool:
+def _has_tables(connection: "Connection") -> bool:
     """Whether outkey has used the database before."""
     query = "SELECT to_regclass('outkey_configuration') IS NOT NULL"
     return connection.execute(query).fetchone() == (True,)
 
 
-def refuse_running_processes(connection: "Connection") -> None:
+def _refuse_running_processes(connection: "Connection") -> None:
     """Raise ConfigError while processes of any machine work with the database."""
-    if not has_tables(connection):
+    if not _has_tables(connection):
         return
     states: dict[StateKind, dict[str, object]] = {kind: {} for kind in OF_PROCESSES}
     query = "SELECT kind, key, value FROM outkey_sharedstate WHERE kind = ANY(%s)"
@@ -198,14 +198,14 @@ def refuse_running_processes(connection: "Connection") -> None:
         )
 
 
-def refuse_newer_tables(connection: "Connection", copy: Path) -> None:
+def _refuse_newer_tables(connection: "Connection", copy: Path) -> None:
     """Raise ConfigError if the database has tables of outkey that the copy lacks.
 
     They would stay, and the migration that makes them would fail for ever.
     """
     query = r"SELECT tablename FROM pg_tables WHERE tablename LIKE 'outkey\_%'"
     tables = {name.encode() for (name,) in connection.execute(query)}
-    listed = run_program({}, ["pg_restore", "--list", str(copy)])
+    listed = _run_program({}, ["pg_restore", "--list", str(copy)])
     copied = set(re.findall(rb" TABLE \S+ (outkey_\S+) ", listed))
     if not copied.issuperset(tables):
         raise ConfigError(
@@ -215,7 +215,7 @@ def refuse_newer_tables(connection: "Connection", copy: Path) -> None:
         )
 
 
-def connection_variables(settings: Settings) -> dict[str, str]:
+def _connection_variables(settings: Settings) -> dict[str, str]:
     """Return how the programs of PostgreSQL find the database, and connect to it."""
     options = settings.get("OPTIONS")
     found = {variable: settings.get(name) for variable, name in VARIABLES.items()}
@@ -226,7 +226,7 @@ def connection_variables(settings: Settings) -> dict[str, str]:
     return {variable: str(value) for variable, value in found.items() if value}
 
 
-def run_program(
+def _run_program(
     settings: Settings, command: Sequence[str], place: Path | None = None
 ) -> bytes:
     """Run a program of PostgreSQL; return what it printed, or write it to a file.
@@ -234,8 +234,8 @@ def run_program(
     The password is in its environment, and what it complains about is not repeated:
     it may hold values.
     """
-    program = find_program(command[0])
-    environment = dict(os.environ) | connection_variables(settings)
+    program = _find_program(command[0])
+    environment = dict(os.environ) | _connection_variables(settings)
     output = [] if place is None else [f"--file={place}"]
     done = subprocess.run(  # noqa: S603 - no text from outside
         [program, *command[1:], *output],
@@ -244,11 +244,11 @@ def run_program(
         check=False,
     )
     if done.returncode:
-        raise program_failed(command[0])
+        raise _program_failed(command[0])
     return done.stdout
 
 
-def find_program(name: str) -> str:
+def _find_program(name: str) -> str:
     """Return the path of a program of PostgreSQL, or raise ConfigError."""
     path = shutil.which(name)
     if path is None:
@@ -259,7 +259,7 @@ def find_program(name: str) -> str:
     return path
 
 
-def program_failed(name: str) -> StorageUnavailable:
+def _program_failed(name: str) -> StorageUnavailable:
     """Return the error for a program of PostgreSQL that failed."""
     return StorageUnavailable(
         Text("{program} failed", program=name),

@@ -42,7 +42,7 @@ class Plan(NamedTuple):
         draft = folder / f"{PLAN}.draft"
         write_synced(draft, json.dumps(self._asdict()).encode())
         draft.replace(folder / PLAN)
-        sync_folder(folder)
+        _sync_folder(folder)
 
 
 def complete(home: Path, folder: Path, plan: Plan) -> None:
@@ -56,7 +56,7 @@ def complete(home: Path, folder: Path, plan: Plan) -> None:
         (config / CHECKPOINTS).unlink(missing_ok=True)
     # The rows of the backup are older than those that this home has seen.
     clear_seen_rows(home)
-    sync_folder(config)
+    _sync_folder(config)
     (home / "data" / NOT_RECORDED).touch(mode=0o600)
 
 
@@ -72,7 +72,7 @@ def settle_restore(home: Path, folder: Path) -> bool:
     settings = DATABASES["default"]
     if plan.database != name_of(settings):
         return False
-    if has_replaced_database(settings, folder, plan):
+    if _has_replaced_database(settings, folder, plan):
         complete(home, folder, plan)
         logger.warning("a restore that was interrupted has been completed")
     else:
@@ -80,7 +80,7 @@ def settle_restore(home: Path, folder: Path) -> bool:
     return True
 
 
-def has_replaced_database(settings: Settings, folder: Path, plan: Plan) -> bool:
+def _has_replaced_database(settings: Settings, folder: Path, plan: Plan) -> bool:
     """Whether a restore has come as far as to replace the database."""
     if vendor_of(settings) == SQLITE:
         return not (folder / DATABASE).exists()  # it was moved
@@ -114,7 +114,7 @@ def replace_database(
     if vendor_of(settings) == SQLITE:
         database = Path(str(settings["NAME"]))
         sqlite_copy.load(copy, database, replace=replace)
-        sync_folder(database.parent)
+        _sync_folder(database.parent)
     else:
         postgresql_copy.load(settings, copy, states, replace=replace)
 
@@ -128,7 +128,7 @@ def write_synced(place: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def sync_folder(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Write the names in a folder onto the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:

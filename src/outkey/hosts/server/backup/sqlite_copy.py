@@ -49,12 +49,12 @@ def put_states(copy: Path, states: States) -> None:
             with connection:
                 write_states(connection.execute, states, database="sqlite")
     except sqlite3.Error:
-        raise refused_write(triggers_in(copy)) from None
+        raise refused_write(_triggers_in(copy)) from None
     with copy.open("rb") as file:
         os.fsync(file.fileno())
 
 
-def triggers_in(copy: Path) -> list[tuple[str, str]]:
+def _triggers_in(copy: Path) -> list[tuple[str, str]]:
     """Return the triggers on outkey's tables; none of what is not a database."""
     try:
         with closing(sqlite3.connect(copy)) as connection:

@@ -28,19 +28,19 @@ NOT_RECORDED = ".restored"  # in `data`: a restore that the audit does not have 
 @contextmanager
 def backup_folder(data: Path) -> Iterator[Path]:
     """Yield a new folder for a backup; several can be made at the same time."""
-    with work_folder(data, BACKUP, fcntl.LOCK_SH) as folder:
+    with _work_folder(data, BACKUP, fcntl.LOCK_SH) as folder:
         yield folder
 
 
 @contextmanager
 def restore_folder(data: Path) -> Iterator[Path]:
     """Yield a new folder for a restore, beside which nothing else may work."""
-    with work_folder(data, RESTORE, fcntl.LOCK_EX) as folder:
+    with _work_folder(data, RESTORE, fcntl.LOCK_EX) as folder:
         yield folder
 
 
 @contextmanager
-def work_folder(data: Path, prefix: str, operation: int) -> Iterator[Path]:
+def _work_folder(data: Path, prefix: str, operation: int) -> Iterator[Path]:
     """Lock the home, and yield a new folder that is removed at the end."""
     with lock(data, operation) as is_locked:
         if not is_locked:

@@ -40,8 +40,8 @@ class EmbeddedAccounts:
         self, name: str, *, role: str, password: str, administration: Administration
     ) -> str | None:
         """Create a user with a role; return the password if it was generated."""
-        user, groups = new_user(name, role)
-        generated = choose_password(user, password)
+        user, groups = _new_user(name, role)
+        generated = _choose_password(user, password)
         fields = ["is_superuser"] if user.is_superuser else []
         fields += [f"groups +{group.name}" for group in groups]
         administration.note(Tag.USER_CREATED, "", *fields, key=key_of(user))
@@ -51,7 +51,7 @@ class EmbeddedAccounts:
 
     def refuse_new(self, name: str, role: str) -> None:
         """Refuse a name that is taken or invalid, and an unknown role."""
-        new_user(name, role)
+        _new_user(name, role)
 
     def list_users(self) -> list[AccountFacts]:
         """Return the facts of all accounts, by name."""
@@ -100,7 +100,7 @@ class EmbeddedAccounts:
     ) -> str | None:
         """Replace a user's password and unlock the sign-in; their sessions end."""
         user = user_named(name)
-        generated = choose_password(user, password)
+        generated = _choose_password(user, password)
         administration.note(Tag.PASSWORD_SET, key=key_of(user))
         user.save(update_fields=["password"])
         reset(username=name)
@@ -136,14 +136,14 @@ class EmbeddedAccounts:
         return delete_old(days)
 
 
-def new_user(name: str, role: str) -> tuple[User, list[Group]]:
+def _new_user(name: str, role: str) -> tuple[User, list[Group]]:
     """Return a user that is not saved yet, with its groups, or raise ConfigError."""
-    role_name = role_named(role)
+    role_name = _role_named(role)
     is_administrator = role_name == ADMINISTRATOR
     groups = list(Group.objects.filter(name=role_name))
     # An administrator may do everything without it, and may be the way back in.
     if role_name and not groups and not is_administrator:
-        raise group_missing(role_name)
+        raise _group_missing(role_name)
     user = User(username=name, is_staff=True, is_superuser=is_administrator)
     try:
         user.clean_fields(exclude=["password"])
@@ -157,7 +157,7 @@ def new_user(name: str, role: str) -> tuple[User, list[Group]]:
     return user, groups
 
 
-def role_named(text: str) -> str:
+def _role_named(text: str) -> str:
     """Return the role of that name, in any case; empty for none."""
     for name in ("", *ROLES):
         if name.casefold() == text.casefold():
@@ -169,7 +169,7 @@ def role_named(text: str) -> str:
     )
 
 
-def group_missing(role: str) -> ConfigError:
+def _group_missing(role: str) -> ConfigError:
     """Return the error for a role whose group an administrator has deleted."""
     return ConfigError(
         Text("the group {name} was deleted or renamed", name=role),
@@ -178,7 +178,7 @@ def group_missing(role: str) -> ConfigError:
     )
 
 
-def choose_password(user: User, password: str) -> str | None:
+def _choose_password(user: User, password: str) -> str | None:
     """Set a password on a user, not saved yet; return it if it was generated."""
     if not password:
         generated = token_urlsafe(12)

@@ -81,7 +81,7 @@ def data_about(user: User, rows: AuditRows, tokens: ApiTokens) -> dict[str, obje
             for token in tokens.all()
             if token.created_by == web_actor(user.username)
         ],
-        "audit": list(records_about(user, rows)),
+        "audit": list(_records_about(user, rows)),
     }
 
 
@@ -146,17 +146,17 @@ def history_of(user: User) -> QuerySet[LogEntry]:
     return LogEntry.objects.filter(about | Q(user=user))
 
 
-def records_about(user: User, rows: AuditRows) -> Iterator[dict[str, object]]:
+def _records_about(user: User, rows: AuditRows) -> Iterator[dict[str, object]]:
     """Yield the audit records of a user's actions and of changes to their account."""
     for row in rows.read():
         if _BY_A_USER not in row.body and _ABOUT_A_USER not in row.body:
             continue
         facts = facts_of(row.body)
-        if facts.get("actor") == web_actor(user.username) or is_about(user, facts):
+        if facts.get("actor") == web_actor(user.username) or _is_about(user, facts):
             yield facts | {"at": record_iso(facts)}
 
 
-def is_about(user: User, facts: Mapping[str, object]) -> bool:
+def _is_about(user: User, facts: Mapping[str, object]) -> bool:
     """Whether an audit record is about a user's account.
 
     Earlier versions recorded exports with the account's id instead of its name.

@@ -36,7 +36,7 @@ def rights_of(
     return Rights(
         superuser=user.is_superuser,
         staff=user.is_staff,
-        permissions=permission_names(of_groups) | permission_names(permissions),
+        permissions=_permission_names(of_groups) | _permission_names(permissions),
     )
 
 
@@ -49,7 +49,7 @@ def rights_of_target(target: User | Group) -> Rights:
 
 def rights_of_permissions(permissions: Iterable[Permission]) -> Rights:
     """Return the rights that these permissions give."""
-    return Rights(permissions=permission_names(permissions))
+    return Rights(permissions=_permission_names(permissions))
 
 
 def note_change(
@@ -86,22 +86,22 @@ def changed_fields(form: BaseForm) -> list[str]:
     for field in _LINKS:
         if field not in form.changed_data:
             continue
-        before = labels_of(form.initial.get(field) or ())
-        after = labels_of(form.cleaned_data.get(field) or ())
+        before = _labels_of(form.initial.get(field) or ())
+        after = _labels_of(form.cleaned_data.get(field) or ())
         names += [f"{field} +{name}" for name in sorted(after - before)]
         names += [f"{field} -{name}" for name in sorted(before - after)]
     return names
 
 
-def labels_of(linked: Iterable[object]) -> set[str]:
+def _labels_of(linked: Iterable[object]) -> set[str]:
     """Return the names of groups and permissions."""
     groups = {item.name for item in linked if isinstance(item, Group)}
-    return groups | permission_names(
+    return groups | _permission_names(
         item for item in linked if isinstance(item, Permission)
     )
 
 
-def permission_names(permissions: Iterable[Permission]) -> frozenset[str]:
+def _permission_names(permissions: Iterable[Permission]) -> frozenset[str]:
     """Return permissions as Django's `has_perm` takes them, such as `auth.add_user`."""
     if isinstance(permissions, QuerySet):
         permissions = permissions.select_related("content_type")

@@ -41,15 +41,15 @@ class AssetMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # it has no 
     FOREVER = YEAR
 
     def __init__(self, get_response: GetResponse) -> None:
-        collect_assets(Path(str(settings.STATIC_ROOT)))
+        _collect_assets(Path(str(settings.STATIC_ROOT)))
         super().__init__(get_response)
 
 
-def collect_assets(folder: Path) -> None:
+def _collect_assets(folder: Path) -> None:
     """Collect the static files into a folder, unless they are there already."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     stamp = folder / "stamp"
-    wanted = digest_of_sources()
+    wanted = _digest_of_sources()
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if stamp.exists() and stamp.read_text(encoding="ascii") == wanted:
@@ -64,7 +64,7 @@ def collect_assets(folder: Path) -> None:
         stamp.write_text(wanted, encoding="ascii")
 
 
-def digest_of_sources() -> str:
+def _digest_of_sources() -> str:
     """Return a digest that changes when a static file of an installed app does."""
     digest = hashlib.sha256()
     for finder in get_finders():

@@ -39,20 +39,20 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
             ),
             "setting": "OUTKEY_PUBLIC_URL",
         }
-        return plain_page(context, status=400)
+        return _plain_page(context, status=400)
     if isinstance(exception, TOO_LARGE):
         context = {
             "title": _("This is too large"),
             "text": _("The form or file has more data than the server accepts."),
             "advice": _("Send less at a time, for example one file after another."),
         }
-        return page_in_layout(request, context, status=413)
+        return _page_in_layout(request, context, status=413)
     context = {
         "title": _("The server did not understand this request"),
         "text": _("The browser sent something that no page of outkey sends."),
         "advice": _("Go back, load the page again, and retry."),
     }
-    return page_in_layout(request, context, status=400)
+    return _page_in_layout(request, context, status=400)
 
 
 def https_needed(public_url: str) -> HttpResponse:
@@ -68,7 +68,7 @@ def https_needed(public_url: str) -> HttpResponse:
         ),
         "setting": "OUTKEY_PROXIES",
     }
-    return plain_page(context, status=403)
+    return _plain_page(context, status=403)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - Django's own signature
@@ -86,7 +86,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
         ),
         "offers_first_page": True,
     }
-    return page_in_layout(request, context, status=403)
+    return _page_in_layout(request, context, status=403)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
@@ -105,7 +105,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
         ),
         "advice": advice,
     }
-    return page_in_layout(request, context, status=403)
+    return _page_in_layout(request, context, status=403)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - Django's own signature
@@ -116,7 +116,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
         "advice": _("Choose a page from the menu, or go back."),
         "offers_first_page": True,
     }
-    return page_in_layout(request, context, status=404)
+    return _page_in_layout(request, context, status=404)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -134,7 +134,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
             ),
             "reference": reference,
         }
-        return plain_page(context, status=503)
+        return _plain_page(context, status=503)
     context = {
         "title": _("Something went wrong"),
         "text": _("The server could not finish this. The fault is not yours."),
@@ -144,27 +144,27 @@ def server_error(request: HttpRequest) -> HttpResponse:
         ),
         "reference": reference,
     }
-    return plain_page(context, status=500)
+    return _plain_page(context, status=500)
 
 
-def page_in_layout(
+def _page_in_layout(
     request: HttpRequest, context: Mapping[str, object], *, status: int
 ) -> HttpResponse:
     """Return an error with the user's menu; without it if that cannot be read."""
     try:
         # Missing where a request fails before the user of its session is looked up.
         if not hasattr(request, "user") or not admin.site.has_permission(request):
-            return plain_page(context, status=status)
+            return _plain_page(context, status=status)
         frame: dict[str, object] = {"has_permission": True, "user": request.user}
         if context.get("offers_first_page"):
             frame["first_page"] = first_url(request)
         html = render_to_string(TEMPLATE, {**frame, **context}, request)
     except DatabaseFailure:
-        return plain_page(context, status=status)
+        return _plain_page(context, status=status)
     return HttpResponse(html, status=status)
 
 
-def plain_page(context: Mapping[str, object], *, status: int) -> HttpResponse:
+def _plain_page(context: Mapping[str, object], *, status: int) -> HttpResponse:
     """Return an error in the layout without a menu, which reads nothing."""
     html = render_to_string(TEMPLATE, {**context, "is_alone": True})
     return HttpResponse(html, status=status)

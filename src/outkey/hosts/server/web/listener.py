@@ -98,7 +98,7 @@ AddressOf = Callable[[Mapping[str, str]], str]
 _log = logging.getLogger(__name__)
 
 
-def is_sending(path: str) -> bool:
+def _is_sending(path: str) -> bool:
     """Whether a path is that of the send proxy."""
     return normal_path(path).startswith(_SENDING)
 
@@ -169,7 +169,7 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
         It is "" if the path has none, as the send proxy reads it: before the first
         slash that is not encoded.
         """
-        if not is_sending(self.path):
+        if not _is_sending(self.path):
             return None
         path, _, _ = without_origin(self.request_uri).partition("?")
         _, _, rest = path.partition(_SENDING)
@@ -181,7 +181,7 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
             super().parse_header(header_plus)
         except ValueError:  # Python reads no number of thousands of digits
             raise ParsingError("the length of the body is not a number") from None
-        if is_sending(self.path) and _API_TOKEN.fullmatch(self.token):
+        if _is_sending(self.path) and _API_TOKEN.fullmatch(self.token):
             self.adj = copy(self.adj)
             self.adj.max_request_body_size = self._server.max_sent
             self.needs_check = self.chunked or self.content_length > _LARGE_BYTES
@@ -224,7 +224,7 @@ class ResponseTask(WSGITask):  # type: ignore[misc]
         Then the client gets fewer bytes than the length says, or no last chunk.
         """
         adjustments = self.channel.adj
-        if is_sending(self.request.path):
+        if _is_sending(self.request.path):
             # waitress would hold what the client has already taken, in memory, until it
             # is this much; and how much is ahead of a slow client.
             self.channel.adj = copy(adjustments)

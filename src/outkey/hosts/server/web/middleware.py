@@ -67,7 +67,9 @@ class RequestIdMiddleware:
         """Return the id that a trusted proxy has given, if it looks like one."""
         address = _address(request.META.get("REMOTE_ADDR", ""))
         request_id = request.META.get("HTTP_X_REQUEST_ID", "")
-        if _REQUEST_ID.fullmatch(request_id) and is_in_networks(address, self._proxies):
+        if _REQUEST_ID.fullmatch(request_id) and _is_in_networks(
+            address, self._proxies
+        ):
             return str(request_id)
         return ""
 
@@ -91,11 +93,11 @@ class AddressMiddleware:
             name: request.META.pop(name) for name in _forwarding_headers(request)
         }
         address = _address(request.META.get("REMOTE_ADDR", ""))
-        if is_in_networks(address, self._proxies):
+        if _is_in_networks(address, self._proxies):
             address = _address(_last_entry(headers.get(_CLIENT, "")))
             request.META["REMOTE_ADDR"] = str(address or "")
             request.META[_PROTOCOL] = _last_entry(headers.get(_PROTOCOL, ""))
-        if self._allowed and not is_in_networks(address, self._allowed):
+        if self._allowed and not _is_in_networks(address, self._allowed):
             return HttpResponseForbidden("This address may not use these pages.")
         return self._get_response(request)
 
@@ -136,7 +138,7 @@ def _address_text(address: Address | None) -> str:
     return str(address or "")
 
 
-def is_in_networks(address: Address | None, networks: list[Network]) -> bool:
+def _is_in_networks(address: Address | None, networks: list[Network]) -> bool:
     """Whether an address belongs to one of the networks."""
     return address is not None and any(address in network for network in networks)
 
@@ -150,7 +152,7 @@ class ClientAddress:
     def __call__(self, environ: Mapping[str, Any]) -> str:
         """Return the address; "" if it is unknown."""
         address = _address(environ.get("REMOTE_ADDR", ""))
-        if is_in_networks(address, self._proxies):
+        if _is_in_networks(address, self._proxies):
             address = _address(_last_entry(environ.get(_CLIENT, "")))
         return _address_text(address)
 

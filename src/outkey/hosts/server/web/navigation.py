@@ -29,7 +29,7 @@ PROBLEMS = (
 )
 
 
-def failing_configurations() -> int:
+def _failing_configurations() -> int:
     """Return how many active configurations do not work and need a user."""
     conditions = status_conditions()
     problem = reduce(or_, (conditions[status] for status in PROBLEMS))
@@ -49,7 +49,7 @@ def failing_lines() -> int:
     return lines.filter(newest=RunState.FAILED).count()
 
 
-def pairs_with_conflicts() -> int:
+def _pairs_with_conflicts() -> int:
     """Return how many pairs have conflicts that a user has to decide."""
     pairs = installation().sync_settings.pairs().values()
     return len(count_open_conflicts([pair.push for pair in pairs]))
@@ -105,7 +105,7 @@ GROUPS = (
                 "link",
                 "outkey_configuration_changelist",
                 Permission.VIEW,
-                problems=failing_configurations,
+                problems=_failing_configurations,
             ),
         ),
     ),
@@ -132,7 +132,7 @@ GROUPS = (
                 "swap",
                 "outkey_pairs",
                 Permission.VIEW_LINE,
-                problems=pairs_with_conflicts,
+                problems=_pairs_with_conflicts,
             ),
         ),
     ),
@@ -193,12 +193,12 @@ GROUPS = (
 
 def menu_of(request: HttpRequest) -> list[ShownGroup]:
     """Return the groups of the menu that have a page for this user."""
-    allowed = [(group, allowed_entries(group, request)) for group in GROUPS]
+    allowed = [(group, _allowed_entries(group, request)) for group in GROUPS]
     urls = [url_of(entry) for _, entries in allowed for entry in entries]
-    current = current_url(request.path, urls)
+    current = _current_url(request.path, urls)
     return [
         ShownGroup(
-            group.title, [item_of(entry, request.path, current) for entry in entries]
+            group.title, [_item_of(entry, request.path, current) for entry in entries]
         )
         for group, entries in allowed
         if entries
@@ -208,12 +208,12 @@ def menu_of(request: HttpRequest) -> list[ShownGroup]:
 def first_url(request: HttpRequest) -> str | None:
     """Return the first page of the menu that the user may open, or None."""
     for group in GROUPS:
-        for entry in allowed_entries(group, request):
+        for entry in _allowed_entries(group, request):
             return url_of(entry)
     return None
 
 
-def allowed_entries(group: Group, request: HttpRequest) -> list[Entry]:
+def _allowed_entries(group: Group, request: HttpRequest) -> list[Entry]:
     """Return the entries of a group whose page the user may open."""
     return [
         entry
@@ -233,12 +233,12 @@ def url_of(entry: Entry) -> str:
     return reverse(f"admin:{entry.view}")
 
 
-def current_url(path: str, urls: Sequence[str]) -> str:
+def _current_url(path: str, urls: Sequence[str]) -> str:
     """Return the entry that a page belongs to: the longest URL that it begins with."""
     return max((url for url in urls if path.startswith(url)), key=len, default="")
 
 
-def item_of(entry: Entry, path: str, current: str) -> Item:
+def _item_of(entry: Entry, path: str, current: str) -> Item:
     """Return an entry as it is shown on the page of a path."""
     url = url_of(entry)
     return Item(

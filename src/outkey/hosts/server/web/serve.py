@@ -39,7 +39,7 @@ Helper = Background | LocalWorkers | SignInRounds
 
 def listen(host: str, port: int) -> Server:
     """Return a server that listens, and serves when it is run."""
-    ensure_descriptors()
+    _ensure_descriptors()
     # A body that is a little too large is read, so that its sender gets the response
     # of the endpoint instead of a closed connection.
     max_body = body_limit() + READ_ABOVE_LIMIT
@@ -83,7 +83,7 @@ def refusal_of(header: str) -> OutkeyError | None:
     return None
 
 
-def ensure_descriptors() -> None:
+def _ensure_descriptors() -> None:
     """Let the process open as many connections as the server takes, or raise."""
     current, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
@@ -127,7 +127,7 @@ def first_administrator() -> str | None:
 
 def greeting(server: Server, password: str | None) -> str:
     """Return the text for the terminal: the URL and, the first time, how to sign in."""
-    url = url_of_pages(server)
+    url = _url_of_pages(server)
     lines = ["outkey is running. Press Ctrl-C to stop it.", "", f"  URL       {url}"]
     if url != server.url:
         lines.append(f"  Listens   {server.host}, port {server.port}")
@@ -141,7 +141,7 @@ def greeting(server: Server, password: str | None) -> str:
     return "\n".join(["", *lines, ""])
 
 
-def url_of_pages(server: Server) -> str:
+def _url_of_pages(server: Server) -> str:
     """Return the URL under which the pages respond: other host names are refused."""
     public_url = installation().public_url
     return public_url or web_url(reachable(server.host), server.port)

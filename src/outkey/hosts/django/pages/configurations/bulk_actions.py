@@ -84,10 +84,10 @@ def bulk(request: HttpRequest) -> HttpResponse:
     if action is None:
         raise Http404
     require(request, action.permission)
-    rows = selected_rows(request)
+    rows = _selected_rows(request)
     if not rows:
         messages.warning(request, _("Select at least one configuration."))
-        return back_to_list(request)
+        return _back_to_list(request)
     if name == TEST:
         return test_page(request, [row.name for row in rows], len(rows))
     if name == EXPORT:
@@ -102,13 +102,13 @@ def bulk(request: HttpRequest) -> HttpResponse:
         return page(request, "outkey/bulk_confirm.html", context)
     result = act_on_each(
         [row.name for row in rows],
-        lambda row: set_active(request, row, is_active=name == RESUME),
+        lambda row: _set_active(request, row, is_active=name == RESUME),
     )
     report_result(request, result)
-    return back_to_list(request)
+    return _back_to_list(request)
 
 
-def selected_rows(request: HttpRequest) -> list[models.Configuration]:
+def _selected_rows(request: HttpRequest) -> list[models.Configuration]:
     """Return the selected configurations; an invalid id is ignored."""
     records = []
     for text in request.POST.getlist("selected")[:MOST_SELECTED]:
@@ -120,14 +120,14 @@ def selected_rows(request: HttpRequest) -> list[models.Configuration]:
     return list(rows.order_by("name"))
 
 
-def back_to_list(request: HttpRequest) -> HttpResponseRedirect:
+def _back_to_list(request: HttpRequest) -> HttpResponseRedirect:
     """Return to the list with the filters and the page that it had."""
     query = request.POST.get("query", "")
     url = reverse("admin:outkey_configuration_changelist")
     return HttpResponseRedirect(f"{url}?{query}" if query else url)
 
 
-def set_active(request: HttpRequest, name: str, *, is_active: bool) -> None:
+def _set_active(request: HttpRequest, name: str, *, is_active: bool) -> None:
     """Switch a configuration on or off; one that is already is left as it is."""
     stored = installation().registry.get(name)
     if stored.active != is_active:

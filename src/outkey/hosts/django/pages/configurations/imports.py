@@ -60,7 +60,7 @@ def import_page(request: HttpRequest) -> HttpResponse:
     except HostError:
         raise
     except OutkeyError as error:
-        if wants_json(request):
+        if _wants_json(request):
             context = {"import_error": error, "import_report": report}
             return render(request, "outkey/import_error.html", context, status=422)
         return new_page(request, import_error=error, import_report=report)
@@ -74,12 +74,12 @@ def import_page(request: HttpRequest) -> HttpResponse:
         }
     messages.success(request, f"{done} {next_step(first)}", extra_tags=UNTIL_TESTED)
     url = url_of("change", first)
-    if wants_json(request):
+    if _wants_json(request):
         return JsonResponse({"url": url})
     return HttpResponseRedirect(url)
 
 
-def wants_json(request: HttpRequest) -> bool:
+def _wants_json(request: HttpRequest) -> bool:
     """Whether the page's script has posted the box.
 
     Then the page stays as it is after an error, with the text that only the browser

@@ -57,7 +57,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
     require(request, Permission.VIEW)
     choices = read_choices(request, *COLUMN_FILTERS, "status", "q")
     sorting = Sorting.read(request, SORTS, "name")
-    rows = filtered_rows(choices)
+    rows = _filtered_rows(choices)
     if sorting.column == "status":
         rows = rows.annotate(rank=status_rank())
     shown, pager = read_page(request, sorting.apply(rows, "name"))
@@ -109,7 +109,7 @@ def listed_rows(rows: Sequence[models.Configuration]) -> list[ListedConfiguratio
     return entries
 
 
-def filtered_rows(choices: Mapping[str, str]) -> QuerySet[models.Configuration]:
+def _filtered_rows(choices: Mapping[str, str]) -> QuerySet[models.Configuration]:
     """Return the configurations that a user has chosen to see."""
     rows = models.Configuration.objects.defer("settings")
     for name in COLUMN_FILTERS:
@@ -118,10 +118,10 @@ def filtered_rows(choices: Mapping[str, str]) -> QuerySet[models.Configuration]:
     if choices["q"]:
         text = choices["q"]
         rows = rows.filter(Q(name__icontains=text) | Q(base_url__icontains=text))
-    return filter_by_status(rows, choices["status"])
+    return _filter_by_status(rows, choices["status"])
 
 
-def filter_by_status(
+def _filter_by_status(
     rows: QuerySet[models.Configuration], wanted: str
 ) -> QuerySet[models.Configuration]:
     """Return the rows with a status, by the rules of the core; all for no status.

@@ -68,7 +68,7 @@ def new_page(
         "presets": presets,
         "near": [] if presets else similar_presets(every, search_text),
         "search_text": search_text,
-        "methods": offered_methods(request),
+        "methods": _offered_methods(request),
         "import_error": import_error,
         "import_name": request.POST.get("import-name", ""),
         "import_report": import_report,
@@ -82,7 +82,7 @@ def preset_page(request: HttpRequest, name: str) -> HttpResponse:
     require(request, Permission.ADD)
     preset = installation().presets.get(name)
     method = preset.method(request.GET.get("method", ""))
-    values = entered_variables(request)
+    values = _entered_variables(request)
     signed = signed_record(request.GET.get("record", ""))
     problems: dict[str, ConfigError] = {}
     asks_nothing = len(preset.methods) == 1 and not preset.variables_of(method)
@@ -116,7 +116,7 @@ def preset_page(request: HttpRequest, name: str) -> HttpResponse:
     return page(request, "outkey/preset.html", context, status=status)
 
 
-def offered_methods(request: HttpRequest) -> list[AuthenticationMethod]:
+def _offered_methods(request: HttpRequest) -> list[AuthenticationMethod]:
     """Return the methods that a user may begin with."""
     may_script = may(request, Permission.EDIT_SCRIPT)
     return [
@@ -129,7 +129,7 @@ def beginning_of(request: HttpRequest) -> Beginning | None:
     if "preset" in request.GET:
         preset = installation().presets.get(request.GET["preset"])
         method = preset.method(request.GET.get("method", ""))
-        draft = preset.draft(preset.name, method, entered_variables(request))
+        draft = preset.draft(preset.name, method, _entered_variables(request))
         initial = initial_values_of(draft.configuration(), omit_filled=True)
         return Beginning(
             initial, title=preset.title, preset=preset, preset_method=method
@@ -137,7 +137,7 @@ def beginning_of(request: HttpRequest) -> Beginning | None:
     if "copy" in request.GET:
         return copy_of(request)
     if "start" in request.GET:
-        names = {method.name: method for method in offered_methods(request)}
+        names = {method.name: method for method in _offered_methods(request)}
         name = request.GET["start"]
         if name not in names:
             raise ConfigError(
@@ -190,7 +190,7 @@ def record_of(signed: str) -> UUID:
         raise ConfigError(message, hint=Text("Begin a new form.")) from None
 
 
-def entered_variables(request: HttpRequest) -> dict[str, str]:
+def _entered_variables(request: HttpRequest) -> dict[str, str]:
     """Return the variables in a URL by name."""
     return {
         name.removeprefix(VARIABLE_PREFIX): value

@@ -111,14 +111,14 @@ def save(request: HttpRequest, stored: Configuration | None) -> HttpResponse:
     if good_test:
         administration.save_good_test(saved, good_test.at, good_test.seen)
     done = _("%s was saved.") % saved.name
-    message = f"{done} {step_after_save(saved, good_test)}"
+    message = f"{done} {_step_after_save(saved, good_test)}"
     messages.success(request, message, extra_tags=UNTIL_TESTED)
     # What is left to do for a consent is on that tab.
     place = "#oauth2" if stored is None and saved.needs_consent else ""
     return HttpResponseRedirect(url_of("change", saved) + place)
 
 
-def step_after_save(saved: Configuration, good_test: GoodTest | None) -> str:
+def _step_after_save(saved: Configuration, good_test: GoodTest | None) -> str:
     """Return the next step after a save, or that nothing is left to do."""
     if good_test:
         return _("The test of these values counts.")
@@ -228,7 +228,7 @@ def form_page(
         "imported": imported,
     }
     if stored is not None:
-        context |= stored_context(request, stored)
+        context |= _stored_context(request, stored)
     else:
         given = (posted or request.GET).get("record", "")
         signed = signed_record(given)
@@ -248,7 +248,7 @@ def form_page(
     return page(request, "outkey/form.html", context, status=status)
 
 
-def stored_context(request: HttpRequest, stored: Configuration) -> dict[str, object]:
+def _stored_context(request: HttpRequest, stored: Configuration) -> dict[str, object]:
     """Return the context of a form of a stored configuration besides its fields."""
     application = installation()
     record = UUID(stored.record)
@@ -268,7 +268,7 @@ def stored_context(request: HttpRequest, stored: Configuration) -> dict[str, obj
         "may_view_audit": may_view_audit,
         "repeated": take_repetition(request, stored),
         "may_delete": may(request, Permission.DELETE),
-        "to_enter": secrets_to_enter(stored),
+        "to_enter": _secrets_to_enter(stored),
         "line_url": url_of_first_line(request, stored, health),
     }
 
@@ -285,7 +285,7 @@ def good_requests(stored: Configuration) -> int:
     ).count()
 
 
-def secrets_to_enter(stored: Configuration) -> list[tuple[str, str]]:
+def _secrets_to_enter(stored: Configuration) -> list[tuple[str, str]]:
     """Return the missing secrets of a preset's configuration, and where they are."""
     presets = installation().presets
     missing = stored.unset_secrets()

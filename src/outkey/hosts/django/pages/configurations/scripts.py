@@ -24,7 +24,7 @@ def run_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
     if not isinstance(candidate, CandidateConfiguration):
         return refusal(request, candidate)
     try:
-        at = parse_moment(request.POST.get("run:at", "").strip())
+        at = _parse_moment(request.POST.get("run:at", "").strip())
         with limited_concurrency():
             result = installation().run_script(
                 administration_for(request.user), candidate, at
@@ -34,7 +34,7 @@ def run_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
     return render(request, "outkey/script_run.html", {"tried": result})
 
 
-def parse_moment(text: str) -> float | None:
+def _parse_moment(text: str) -> float | None:
     """Return a Unix time, written as a number or as a date with a time; None for now.
 
     A date without a time zone is in UTC.
@@ -47,11 +47,11 @@ def parse_moment(text: str) -> float | None:
         moment = parse_iso(text)
         at = moment.timestamp() if moment else -1
     if not 0 <= at < LAST_MOMENT:
-        raise unreadable_moment()
+        raise _unreadable_moment()
     return at
 
 
-def unreadable_moment() -> ConfigError:
+def _unreadable_moment() -> ConfigError:
     """Return the error for a moment that cannot be read."""
     hint = Text("Enter a Unix time such as 1700000000, or 2023-11-14 22:13:20 in UTC.")
     return ConfigError(Text("not a date and time"), hint=hint)

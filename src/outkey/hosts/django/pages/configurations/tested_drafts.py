@@ -36,8 +36,8 @@ def note_of_test(
     """Return the signed note of a good test, "" if it was not one of a draft."""
     if not report.ok or candidate.is_saved:
         return ""
-    facts = (candidate.digest(digest_key()), at, report.seen)
-    return signing.dumps(facts, salt=salt_for(request))
+    facts = (candidate.digest(_digest_key()), at, report.seen)
+    return signing.dumps(facts, salt=_salt_for(request))
 
 
 def good_test_of(request: HttpRequest, edit: Edit) -> GoodTest | None:
@@ -45,22 +45,22 @@ def good_test_of(request: HttpRequest, edit: Edit) -> GoodTest | None:
     try:
         digest, at, seen = signing.loads(
             request.POST.get("tested", ""),
-            salt=salt_for(request),
+            salt=_salt_for(request),
             max_age=TESTED_SECONDS,
         )
     except signing.BadSignature:
         return None
     candidate = edit.candidate(installation().secrets)
-    if not compare_digest(digest, candidate.digest(digest_key())):
+    if not compare_digest(digest, candidate.digest(_digest_key())):
         return None
     return GoodTest(at, seen)
 
 
-def salt_for(request: HttpRequest) -> str:
+def _salt_for(request: HttpRequest) -> str:
     """Return a salt for the notes of this user: another one cannot use them."""
     return f"{TESTED}.{request.user.pk}"
 
 
-def digest_key() -> bytes:
+def _digest_key() -> bytes:
     """Return the key of the digests, from the secret key of Django."""
     return salted_hmac(TESTED, "digest", algorithm="sha256").digest()

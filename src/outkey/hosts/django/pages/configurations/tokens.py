@@ -53,7 +53,7 @@ SESSION_KEY = "outkey_consents"
 def renew(request: HttpRequest, record: UUID) -> HttpResponse:
     """Get a new token now."""
     require(request, Permission.TEST)
-    return act_on_token(
+    return _act_on_token(
         request,
         record,
         tag=Tag.TOKEN_RENEWED,
@@ -66,7 +66,7 @@ def renew(request: HttpRequest, record: UUID) -> HttpResponse:
 def revoke(request: HttpRequest, record: UUID) -> HttpResponse:
     """Revoke the token at the provider, and delete it."""
     require(request, Permission.SET_SECRET)
-    return act_on_token(
+    return _act_on_token(
         request,
         record,
         tag=Tag.TOKEN_REVOKED,
@@ -79,7 +79,7 @@ def revoke(request: HttpRequest, record: UUID) -> HttpResponse:
 def forget(request: HttpRequest, record: UUID) -> HttpResponse:
     """Delete the token here; it stays valid at the provider."""
     require(request, Permission.SET_SECRET)
-    return act_on_token(
+    return _act_on_token(
         request,
         record,
         tag=Tag.TOKEN_FORGOTTEN,
@@ -88,7 +88,7 @@ def forget(request: HttpRequest, record: UUID) -> HttpResponse:
     )
 
 
-def act_on_token(
+def _act_on_token(
     request: HttpRequest,
     record: UUID,
     *,
@@ -105,7 +105,7 @@ def act_on_token(
             messages.success(request, success)
     except OutkeyError as error:
         messages.error(request, message_of(error))
-    return redirect_to_token(stored)
+    return _redirect_to_token(stored)
 
 
 # ── a user agrees ───────────────────────────────────────────────────────────────────
@@ -140,17 +140,17 @@ class SessionConsents(MutableMapping[str, PendingConsent]):
         return len(self._consents())
 
 
-def consents_of(request: HttpRequest) -> Consents:
+def _consents_of(request: HttpRequest) -> Consents:
     """Return the consents that the user has begun in this session."""
     return Consents(
         pending=SessionConsents(request.session),
         user=str(request.user.pk),
-        derive=derive_verifier,
+        derive=_derive_verifier,
         now=time.time,
     )
 
 
-def derive_verifier(state: str) -> bytes:
+def _derive_verifier(state: str) -> bytes:
     """Return the bytes of a PKCE verifier, from the secret key of Django."""
     return salted_hmac("outkey.pkce", state, algorithm="sha256").digest()
 
@@ -165,11 +165,11 @@ def connect(request: HttpRequest, record: UUID) -> HttpResponse:
         actions = administration.token(
             installation().sender, stored.name, Tag.TOKEN_AUTHORIZED
         )
-        url = consents_of(request).begin(actions, redirect_url(request, record))
+        url = _consents_of(request).begin(actions, redirect_url(request, record))
         origin = parse_endpoint(url, "").origin
     except OutkeyError as error:
         messages.error(request, message_of(error))
-        return redirect_to_token(stored)
+        return _redirect_to_token(stored)
     context = {
         "title": _("Connect %s") % stored.name,
         "where": origin,
@@ -190,15 +190,15 @@ def leave(request: HttpRequest, record: UUID) -> HttpResponse:
     require(request, Permission.SET_SECRET)
     stored = configuration_at(record)
     actions = installation().sender.token_actions(stored)
-    url = consents_of(request).url(actions, redirect_url(request, record))
-    return HttpResponseRedirect(url) if url else redirect_to_token(stored)
+    url = _consents_of(request).url(actions, redirect_url(request, record))
+    return HttpResponseRedirect(url) if url else _redirect_to_token(stored)
 
 
 @require_GET
 def callback(request: HttpRequest, record: UUID) -> HttpResponse:
     """Exchange the code that the browser comes back with for a token."""
     require(request, Permission.SET_SECRET)
-    consents = consents_of(request)
+    consents = _consents_of(request)
     parameters = dict(request.GET.lists())
     stored, state = consents.accept(
         record.hex, parameters, lambda: find_configuration(record)
@@ -215,10 +215,10 @@ def callback(request: HttpRequest, record: UUID) -> HttpResponse:
     else:
         name = stored.name
         messages.success(request, _("%s is connected. Run a connection test.") % name)
-    return redirect_to_token(stored)
+    return _redirect_to_token(stored)
 
 
-def redirect_to_token(stored: Configuration) -> HttpResponse:
+def _redirect_to_token(stored: Configuration) -> HttpResponse:
     """Redirect to the token, so that the parameters of this URL leave the browser."""
     tab = "#login" if stored.uses_login else "#oauth2"
     return HttpResponseRedirect(url_of("change", stored) + tab)

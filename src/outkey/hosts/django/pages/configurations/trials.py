@@ -75,11 +75,11 @@ def test_panel(
     candidate = read_candidate(request, record)
     if not isinstance(candidate, CandidateConfiguration):
         return refusal(request, candidate)
-    pieces = limited_pieces(test_pieces(request, candidate))
+    pieces = _limited_pieces(_test_pieces(request, candidate))
     return StreamingHttpResponse(pieces, content_type="text/html; charset=utf-8")
 
 
-def limited_pieces(pieces: Iterator[str]) -> Iterator[str]:
+def _limited_pieces(pieces: Iterator[str]) -> Iterator[str]:
     """Yield the pieces of a test, or a refusal if too many tests are running."""
     # The place is taken here: a response that is never read would not give it back.
     try:
@@ -90,7 +90,7 @@ def limited_pieces(pieces: Iterator[str]) -> Iterator[str]:
         yield render_to_string("outkey/refused.html", {"errors": [error]})
 
 
-def test_pieces(
+def _test_pieces(
     request: HttpRequest, candidate: CandidateConfiguration
 ) -> Iterator[str]:
     """Run a test, and yield its steps and its verdict as HTML."""
@@ -143,7 +143,7 @@ def reasons(
         if fix and may_fix:
             reason["difference"] = difference(candidate.configuration, fix)
             if stored and candidate.is_saved:
-                reason |= proposal_for(stored, fix)
+                reason |= _proposal_for(stored, fix)
             else:
                 changes = form_changes(fix, request.POST.dict())
                 reason["changes"] = json.dumps(changes) if changes else ""
@@ -152,7 +152,7 @@ def reasons(
             yield reason
 
 
-def proposal_for(stored: Configuration, fix: Fix) -> dict[str, object]:
+def _proposal_for(stored: Configuration, fix: Fix) -> dict[str, object]:
     """Return a fix of a stored configuration as its button posts it."""
     state = (stored.record, stored.version, stored.revision)
     proposal = (*state, fix.label.to_json(), fix.changes, fix.tidied)

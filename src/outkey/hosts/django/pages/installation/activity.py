@@ -95,23 +95,23 @@ FILTERS = {
 def activity_page(request: HttpRequest) -> HttpResponse:
     """List changes, requests or sign-ins, newest first, with filters."""
     require(request, Permission.VIEW_AUDIT)
-    tab = chosen_tab(request)
-    chosen = chosen_filters(request, tab)
+    tab = _chosen_tab(request)
+    chosen = _chosen_filters(request, tab)
     stored = find_stored(chosen.get("configuration", ""))
     activity = Activity(installation().audit_trail.rows)
-    criteria = filter_of(chosen, stored)
+    criteria = _filter_of(chosen, stored)
     before = row_id(request.GET.get("before", "")) or 0
     periods = [(name, text) for name, (text, _length) in PERIODS.items()]
     context: dict[str, object] = {
         "title": _("Activity"),
         "tab": tab,
         "tabs": [
-            (name, text, urlencode({"tab": name, **chosen_filters(request, name)}))
+            (name, text, urlencode({"tab": name, **_chosen_filters(request, name)}))
             for name, text in TABS.items()
         ],
         "chosen": chosen,
         "is_filtered": bool(chosen),
-        "outcome": outcome_filter(request),
+        "outcome": _outcome_filter(request),
         "period": ListFilter.read(request, "period", _("When"), periods, _("any time")),
         "configurations": configuration_names(),
         "verdict": request.session.pop("outkey_verdict", None),
@@ -128,7 +128,7 @@ def activity_page(request: HttpRequest) -> HttpResponse:
     return page(request, "outkey/activity.html", context)
 
 
-def outcome_filter(request: HttpRequest) -> ListFilter:
+def _outcome_filter(request: HttpRequest) -> ListFilter:
     """Return the filter by outcome; it has the one of a link that is not offered."""
     choices: list[tuple[str, object]] = list(OUTCOME_CHOICES)
     chosen = request.GET.get("outcome", "").strip()
@@ -139,7 +139,7 @@ def outcome_filter(request: HttpRequest) -> ListFilter:
     return ListFilter.read(request, "outcome", _("Outcome"), choices, every)
 
 
-def chosen_tab(request: HttpRequest) -> str:
+def _chosen_tab(request: HttpRequest) -> str:
     """Return the tab of a URL; one that names an outcome is about requests."""
     tab = request.GET.get("tab", "")
     if tab in TABS:
@@ -147,7 +147,7 @@ def chosen_tab(request: HttpRequest) -> str:
     return REQUESTS if request.GET.get("outcome") else CHANGES
 
 
-def chosen_filters(request: HttpRequest, tab: str) -> dict[str, str]:
+def _chosen_filters(request: HttpRequest, tab: str) -> dict[str, str]:
     """Return the entered filters that apply to a tab."""
     entered = read_choices(request, *FILTERS[tab])
     return {name: value for name, value in entered.items() if value}
@@ -158,23 +158,23 @@ def find_stored(name: str) -> Configuration | None:
     return installation().registry.find([name]).get(name) if name else None
 
 
-def filter_of(
+def _filter_of(
     chosen: Mapping[str, str], stored: Configuration | None
 ) -> ActivityFilter:
     """Return the criteria that a user chose; dates are days in the user's time zone."""
     _text, length = PERIODS.get(chosen.get("period", ""), ("", None))
-    since = time.time() - length if length else day_start(chosen.get("from", ""))
+    since = time.time() - length if length else _day_start(chosen.get("from", ""))
     return ActivityFilter(
         configuration=chosen.get("configuration", ""),
         former_names=stored.former_names if stored else (),
         actor=chosen.get("actor", ""),
         outcome=chosen.get("outcome", ""),
         since=since,
-        until=None if length else day_start(chosen.get("to", ""), days=1),
+        until=None if length else _day_start(chosen.get("to", ""), days=1),
     )
 
 
-def day_start(text: str, days: int = 0) -> float | None:
+def _day_start(text: str, days: int = 0) -> float | None:
     """Return when a day begins, some days after a date; None for invalid text."""
     try:
         day = parse_date(text)
@@ -211,13 +211,13 @@ def export(request: HttpRequest) -> HttpResponseBase:
     if format_ not in {"csv", "json"}:
         lines = (row.body + b"\n" for row in installation().audit_trail.rows.read())
         return attachment(lines, "application/jsonl", "audit.jsonl")
-    tab = chosen_tab(request)
-    chosen = chosen_filters(request, tab)
+    tab = _chosen_tab(request)
+    chosen = _chosen_filters(request, tab)
     stored = find_stored(chosen.get("configuration", ""))
-    rows = exported_rows(tab, filter_of(chosen, stored))
+    rows = exported_rows(tab, _filter_of(chosen, stored))
     if format_ == "json":
-        return attachment(json_parts(rows), "application/json", f"{tab}.json")
-    return attachment(csv_parts(rows), "text/csv; charset=utf-8", f"{tab}.csv")
+        return attachment(_json_parts(rows), "application/json", f"{tab}.json")
+    return attachment(_csv_parts(rows), "text/csv; charset=utf-8", f"{tab}.csv")
 
 
 def exported_rows(tab: str, criteria: ActivityFilter) -> Iterator[dict[str, object]]:
@@ -227,12 +227,12 @@ def exported_rows(tab: str, criteria: ActivityFilter) -> Iterator[dict[str, obje
     before = 0
     while count < EXPORT_ROWS:
         if tab == REQUESTS:
-            listed = activity.requests(criteria, PAGE_SIZE, no_runs, before=before)
-            rows = [request_row(item) for item in listed.items]
+            listed = activity.requests(criteria, PAGE_SIZE, _no_runs, before=before)
+            rows = [_request_row(item) for item in listed.items]
             before = listed.older
         else:
             records = activity.records(KINDS[tab], criteria, PAGE_SIZE, before=before)
-            rows = [change_row(facts) for facts in records.records]
+            rows = [_change_row(facts) for facts in records.records]
             before = records.older
         yield from rows[: EXPORT_ROWS - count]
         count += len(rows)
@@ -240,12 +240,12 @@ def exported_rows(tab: str, criteria: ActivityFilter) -> Iterator[dict[str, obje
             return
 
 
-def no_runs(_lines: Collection[str], _first: float, _last: float) -> list[RunSpan]:
+def _no_runs(_lines: Collection[str], _first: float, _last: float) -> list[RunSpan]:
     """Return none, so that every request is exported by itself."""
     return []
 
 
-def request_row(item: SentRequest | RequestGroup) -> dict[str, object]:
+def _request_row(item: SentRequest | RequestGroup) -> dict[str, object]:
     """Return a request as a row of a file."""
     sent = item.requests[0] if isinstance(item, RequestGroup) else item
     return {
@@ -263,7 +263,7 @@ def request_row(item: SentRequest | RequestGroup) -> dict[str, object]:
     }
 
 
-def change_row(facts: Facts) -> dict[str, object]:
+def _change_row(facts: Facts) -> dict[str, object]:
     """Return a change or a sign-in as a row of a file."""
     details = [
         f"{detail.label}: {detail.old} → {detail.new}"
@@ -283,7 +283,7 @@ def change_row(facts: Facts) -> dict[str, object]:
     }
 
 
-def json_parts(rows: Iterable[dict[str, object]]) -> Iterator[bytes]:
+def _json_parts(rows: Iterable[dict[str, object]]) -> Iterator[bytes]:
     """Yield a JSON array, a row at a time."""
     separator = b"["
     for row in rows:
@@ -292,7 +292,7 @@ def json_parts(rows: Iterable[dict[str, object]]) -> Iterator[bytes]:
     yield b"[]\n" if separator == b"[" else b"]\n"
 
 
-def csv_parts(rows: Iterable[dict[str, object]]) -> Iterator[bytes]:
+def _csv_parts(rows: Iterable[dict[str, object]]) -> Iterator[bytes]:
     """Yield CSV with a header, a row at a time; no cell is a formula."""
     from outkey.sync.adapters.files.writers import csv_cell
 

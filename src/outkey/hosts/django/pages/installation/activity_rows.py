@@ -92,16 +92,16 @@ def listed_changes(
 
     `stored` is the configuration that all of them are about, if there is one.
     """
-    links = links_for(
+    links = _links_for(
         request,
         configurations={str(facts.get("configuration", "")) for facts in records},
         lines={subject_of(facts) for facts in records if is_about_line(facts)},
         stored=stored,
     )
-    return [listed_change(facts, links) for facts in records]
+    return [_listed_change(facts, links) for facts in records]
 
 
-def listed_change(facts: Facts, links: Links) -> ListedChange:
+def _listed_change(facts: Facts, links: Links) -> ListedChange:
     """Return a record in the language of the user."""
     configuration = str(facts.get("configuration", ""))
     subject = subject_of(facts)
@@ -135,7 +135,7 @@ def listed_requests(
         number: item.requests[0] if isinstance(item, RequestGroup) else item
         for number, item in enumerate(items)
     }
-    links = links_for(
+    links = _links_for(
         request,
         configurations={sent.stored_name for sent in newest.values()},
         lines={sent.line for sent in newest.values() if sent.line},
@@ -152,7 +152,7 @@ def listed_requests(
     ]
 
 
-def links_for(
+def _links_for(
     request: HttpRequest,
     *,
     configurations: Collection[str],
@@ -166,20 +166,20 @@ def links_for(
     found: dict[str, str] = {}
     if configurations and may(request, Permission.VIEW):
         rows = models.Configuration.objects.filter(name__in=configurations)
-        found = urls_of("outkey_configuration_change", rows.values_list("name", "pk"))
+        found = _urls_of("outkey_configuration_change", rows.values_list("name", "pk"))
         if stored is not None:
             own = url_of("change", stored)
             found |= {name: own for name, _until in stored.former_names}
     found_lines: dict[str, str] = {}
     if lines and may(request, Permission.VIEW_LINE):
         line_rows = models.SyncLine.objects.filter(name__in=lines)
-        found_lines = urls_of(
+        found_lines = _urls_of(
             "outkey_syncline_change", line_rows.values_list("name", "pk")
         )
     return Links(found, found_lines)
 
 
-def urls_of(view: str, rows: Iterable[tuple[str, object]]) -> dict[str, str]:
+def _urls_of(view: str, rows: Iterable[tuple[str, object]]) -> dict[str, str]:
     """Return the pages of some rows, by name."""
     return {name: reverse(f"admin:{view}", args=[key]) for name, key in rows}
 

@@ -92,7 +92,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
     require(request, Permission.VIEW_TOKENS)
     problems = problems_by_token(installation())
     tokens = [
-        listed_token(token, problems.get(token.name))
+        _listed_token(token, problems.get(token.name))
         for token in installation().api_tokens.all()
     ]
     tokens.sort(key=lambda listed: not listed.is_active)
@@ -117,13 +117,13 @@ def add_page(request: HttpRequest) -> HttpResponse:
         except ConfigError as problem:
             error = problem
         else:
-            return show_created(request, created)
+            return _show_created(request, created)
     chosen = posted.getlist("scope") if posted else [Scope.READ]
     context = {
         "title": _("New API token"),
         "name": posted.get("name", ""),
         "expires": posted.get("expires", ""),
-        "scopes": [offered_scope(request, scope, chosen) for scope in Scope],
+        "scopes": [_offered_scope(request, scope, chosen) for scope in Scope],
         "chosen_configurations": posted.getlist("configuration"),
         "configurations": configuration_names(),
         "per_minute": posted.get("per_minute", str(DEFAULT_PER_MINUTE)),
@@ -153,12 +153,12 @@ def create_token(request: HttpRequest) -> CreatedToken:
     return installation().api_tokens.create(administration, wish)
 
 
-def show_created(request: HttpRequest, created: CreatedToken) -> HttpResponse:
+def _show_created(request: HttpRequest, created: CreatedToken) -> HttpResponse:
     """Show a new token: no other page and no log ever has it."""
     context = {
         "title": _("The API token %s was created") % created.token.name,
         "token": created.text,
-        "listed": listed_token(created.token),
+        "listed": _listed_token(created.token),
         "url": request.build_absolute_uri("/api/v1/configurations"),
     }
     response = page(request, "outkey/api_token_created.html", context)
@@ -181,7 +181,7 @@ def revoke_page(request: HttpRequest) -> HttpResponse:
     return page(request, "outkey/api_token_revoke.html", context)
 
 
-def listed_token(token: ApiToken, problem: TokenProblem | None = None) -> ListedToken:
+def _listed_token(token: ApiToken, problem: TokenProblem | None = None) -> ListedToken:
     """Return a token as the pages show it."""
     application = installation()
     state = token.state(application.database.now())
@@ -193,7 +193,7 @@ def listed_token(token: ApiToken, problem: TokenProblem | None = None) -> Listed
     )
 
 
-def offered_scope(
+def _offered_scope(
     request: HttpRequest, scope: Scope, chosen: Sequence[str]
 ) -> OfferedScope:
     """Return a scope as the form offers it."""

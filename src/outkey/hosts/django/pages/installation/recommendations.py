@@ -32,13 +32,13 @@ def recommendations_page(request: HttpRequest) -> HttpResponse:
         installation().registry.summaries(),
         now=now,
         policy=policy,
-        secret_ages=ages_of_old_secrets(now - policy.secret_days * DAY),
+        secret_ages=_ages_of_old_secrets(now - policy.secret_days * DAY),
     )
     context = {
         "title": _("Recommendations"),
         "problem": problem,
         "counts": found.levels,
-        "weaknesses": shown_weaknesses(found),
+        "weaknesses": _shown_weaknesses(found),
     }
     return page(request, "outkey/recommendations.html", context)
 
@@ -51,7 +51,7 @@ def read_policy() -> tuple[Policy, ConfigError | None]:
         return Policy(), error
 
 
-def shown_weaknesses(found: Recommendations) -> list[dict[str, object]]:
+def _shown_weaknesses(found: Recommendations) -> list[dict[str, object]]:
     """Return the recommendations with the rows of their configurations."""
     rows = rows_by_name(name for weak in found.weaknesses for name in weak.names)
     return [
@@ -65,7 +65,7 @@ def shown_weaknesses(found: Recommendations) -> list[dict[str, object]]:
     ]
 
 
-def ages_of_old_secrets(limit: float) -> dict[str, dict[str, float]]:
+def _ages_of_old_secrets(limit: float) -> dict[str, dict[str, float]]:
     """Return when secrets were set that are older than a moment, by configuration."""
     values = SecretValue.objects.filter(label=SecretLabel.CURRENT, set_at__lt=limit)
     values = values.exclude(field=voucher.VOUCHER_FIELD)

@@ -40,7 +40,7 @@ def settings_page(request: HttpRequest) -> HttpResponse:
         "chosen_zone": chosen_zone(user),
         "time_zone": zone,
         "default_zone": installation_zone() or str(timezone.get_default_timezone()),
-        "areas": zones_by_area(),
+        "areas": _zones_by_area(),
         "now": zoned_text(time.time(), timezone.get_current_timezone()),
         "error": message_of(error) if error else "",
     }
@@ -48,7 +48,7 @@ def settings_page(request: HttpRequest) -> HttpResponse:
     return page(request, "outkey/user_settings.html", context, status=status)
 
 
-def zones_by_area() -> list[tuple[str, list[str]]]:
+def _zones_by_area() -> list[tuple[str, list[str]]]:
     """Return the time zones that a user can choose, by continent or ocean."""
     groups = groupby(zone_names(), key=lambda name: name.partition("/")[0])
     return [(area, list(names)) for area, names in groups]

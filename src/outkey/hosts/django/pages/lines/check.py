@@ -66,11 +66,11 @@ def shown_check(effects: Sequence[Effect]) -> ShownCheck:
         for outcome, (colour, name) in OUTCOMES.items()
         if counts[outcome]
     ]
-    rows = [checked_record(effect) for effect in effects]
+    rows = [_checked_record(effect) for effect in effects]
     return ShownCheck(len(effects), chips, rows)
 
 
-def checked_record(effect: Effect) -> CheckedRecord:
+def _checked_record(effect: Effect) -> CheckedRecord:
     """Return one record; no value of a rejected one."""
     is_rejected = effect.outcome is WriteOutcome.REFUSED
     return CheckedRecord(

@@ -75,7 +75,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
     """List the tables."""
     require(request, Permission.VIEW_DATA)
     tables = installation().sync.tables()
-    listed = [listed_table(tables, target) for target in tables.targets()]
+    listed = [_listed_table(tables, target) for target in tables.targets()]
     return page(request, "outkey/data.html", {"title": _("Data"), "rows": listed})
 
 
@@ -83,9 +83,9 @@ def table_page(request: HttpRequest, name: str) -> HttpResponse:
     """Show the rows of a table, some at a time."""
     require(request, Permission.VIEW_DATA)
     tables = installation().sync.tables()
-    target = table_at(tables, name)
+    target = _table_at(tables, name)
     after = request.GET.get("after", "").strip()
-    wanted = wanted_of(request.GET, target)
+    wanted = _wanted_of(request.GET, target)
     found = tables.rows(target.name, after, PAGE_SIZE + 1, wanted)
     shown, last = split_page(found, lambda row: row.id)
     count = tables.count(target.name, wanted=wanted)
@@ -94,7 +94,7 @@ def table_page(request: HttpRequest, name: str) -> HttpResponse:
         "title": name,
         "name": name,
         "columns": [(field.name, field.kind in NUMBERS) for field in target.fields],
-        "rows": [listed_row(row, target.fields) for row in shown],
+        "rows": [_listed_row(row, target.fields) for row in shown],
         "chosen": {
             "column": request.GET.get("column", ""),
             "text": request.GET.get("text", ""),
@@ -116,11 +116,11 @@ def export(request: HttpRequest, name: str) -> HttpResponseBase:
     """Return the rows of a table that its page lists as a file, all pages of them."""
     require(request, Permission.VIEW_DATA)
     tables = installation().sync.tables()
-    target = table_at(tables, name)
+    target = _table_at(tables, name)
     format_ = posted_format(request)
     administration_for(request.user).note(Tag.DATA_EXPORTED, "", target.name)
     # The name of a table has letters, digits, dots and underscores only.
-    wanted = wanted_of(request.POST, target)
+    wanted = _wanted_of(request.POST, target)
     parts = exported_rows(tables, target, format_, wanted)
     return attached_records(parts, format_, name)
 
@@ -161,7 +161,7 @@ def exported_rows(
         buffer.truncate()
 
 
-def wanted_of(query: QueryDict, target: Target) -> dict[str, Wanted]:
+def _wanted_of(query: QueryDict, target: Target) -> dict[str, Wanted]:
     """Return the filter of the rows by column; an empty one if none was entered."""
     text = query.get("text", "")
     zone = timezone.get_current_timezone()
@@ -172,7 +172,7 @@ def wanted_of(query: QueryDict, target: Target) -> dict[str, Wanted]:
     }
 
 
-def table_at(tables: StoredTables, name: str) -> Target:
+def _table_at(tables: StoredTables, name: str) -> Target:
     """Return the table of a page, or respond with 404."""
     try:
         return find_target(tables.targets(), TABLE_PREFIX + name)
@@ -180,7 +180,7 @@ def table_at(tables: StoredTables, name: str) -> Target:
         raise Http404 from None
 
 
-def listed_table(tables: StoredTables, target: Target) -> ListedTable:
+def _listed_table(tables: StoredTables, target: Target) -> ListedTable:
     """Return a table for the list; its database may be down."""
     name = target.name.removeprefix(TABLE_PREFIX)
     try:
@@ -190,16 +190,16 @@ def listed_table(tables: StoredTables, target: Target) -> ListedTable:
     return ListedTable(name, len(target.fields), count, "")
 
 
-def listed_row(row: HostRecord, fields: Sequence[HostField]) -> ListedRow:
+def _listed_row(row: HostRecord, fields: Sequence[HostField]) -> ListedRow:
     """Return a row for the page, with values of bounded length."""
     return ListedRow(
         row.id,
-        [listed_cell(row.values.get(field.name), field.kind) for field in fields],
+        [_listed_cell(row.values.get(field.name), field.kind) for field in fields],
         row.values.get(ARCHIVED_AT) is not None,
     )
 
 
-def listed_cell(value: object, kind: FieldKind) -> ListedCell:
+def _listed_cell(value: object, kind: FieldKind) -> ListedCell:
     """Return a value for the page."""
     return ListedCell(
         text=shortened(value, LONGEST),

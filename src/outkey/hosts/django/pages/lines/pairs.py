@@ -123,7 +123,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
 def pair_page(request: HttpRequest) -> HttpResponse:
     """Show one pair: its rule, its lines, its last runs and its open conflicts."""
     require(request, Permission.VIEW_LINE)
-    pair = pair_at(request.GET.get("name", ""))
+    pair = _pair_at(request.GET.get("name", ""))
     lines = lines_of(pair)
     runs: Sequence[ListedRun] = ()
     if may(request, Permission.VIEW_RUN):
@@ -147,10 +147,10 @@ def pair_page(request: HttpRequest) -> HttpResponse:
 def conflicts_page(request: HttpRequest) -> HttpResponse:
     """List the conflicts of a pair, for a user who decides."""
     require(request, Permission.VIEW_LINE)
-    pair = pair_at(request.GET.get("name", ""))
-    sees_values = may_view_records_of(request, pair)
+    pair = _pair_at(request.GET.get("name", ""))
+    sees_values = _may_view_records_of(request, pair)
     # The key of a record is a value too.
-    shown = conflicts_of(pair) if sees_values else ()
+    shown = _conflicts_of(pair) if sees_values else ()
     conflicts, pager = read_uncounted_page(request, shown, CONFLICTS_SIZE)
     context = {
         "title": _("Conflicts of %s") % pair.name,
@@ -169,7 +169,7 @@ def conflicts_page(request: HttpRequest) -> HttpResponse:
 def resolve(request: HttpRequest) -> HttpResponse:
     """Store whose version of a record stays."""
     require(request, Permission.VIEW_LINE, Permission.RUN_LINE)
-    pair = pair_at(request.POST.get("name", ""))
+    pair = _pair_at(request.POST.get("name", ""))
     choice = request.POST.get("choice", "")
     if choice not in CHOICES:
         raise Http404
@@ -208,7 +208,7 @@ def url_of_pair(name: str, view: str = "pair") -> str:
     return f"{reverse(f'admin:outkey_{view}')}?{urlencode({'name': name})}"
 
 
-def pair_at(name: str) -> Pair:
+def _pair_at(name: str) -> Pair:
     """Return the pair of a page, or respond with 404."""
     try:
         return installation().sync.pair_runner().get(name)
@@ -237,13 +237,13 @@ def fields_of(pair: Pair) -> dict[str, list[str]]:
     return fields_by_owner(pull, push)
 
 
-def may_view_records_of(request: HttpRequest, pair: Pair) -> bool:
+def _may_view_records_of(request: HttpRequest, pair: Pair) -> bool:
     """Whether the user may see the records that a pair synchronizes."""
     rows = [line.row for line in lines_of(pair) if line.row]
     return bool(rows) and all(may_view_records(request, row) for row in rows)
 
 
-def conflicts_of(pair: Pair) -> Iterator[ListedConflict]:
+def _conflicts_of(pair: Pair) -> Iterator[ListedConflict]:
     """Yield the conflicts of a pair."""
     for known in installation().sync.pair_runner().conflicts(pair.name):
         if known.conflict is not None:
@@ -258,12 +258,12 @@ def versions_of(
     return FieldVersions(
         name,
         agreed="" if agreed is None else shortened(agreed.get(name), MOST_CHARACTERS),
-        api=version_cell(name, conflict.api, agreed),
-        host=version_cell(name, conflict.host, agreed),
+        api=_version_cell(name, conflict.api, agreed),
+        host=_version_cell(name, conflict.host, agreed),
     )
 
 
-def version_cell(
+def _version_cell(
     name: str, version: Values | None, agreed: Values | None
 ) -> VersionCell:
     """Return a value of a version; what was never agreed on has not changed since."""

@@ -83,7 +83,7 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
     rows = rows_of_runs().select_related("line__configuration")
     run = get_object_or_404(rows, pk=record)
     listed = ListedRun.of(run)
-    context = {**progress_of(listed), "run": run, "shown": listed}
+    context = {**_progress_of(listed), "run": run, "shown": listed}
     if request.GET.get("part") == "live":
         return render(request, "outkey/run_live.html", context)
     details = {
@@ -95,24 +95,24 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
             Permission.RUN_WEBHOOK if run.is_received else Permission.RUN_LINE,
         ),
         "trigger": TRIGGER_TEXTS[listed.trigger],
-        "webhook": webhook_of(request, run),
-        "deliveries": rejected_deliveries(request, run),
+        "webhook": _webhook_of(request, run),
+        "deliveries": _rejected_deliveries(request, run),
         "repaired_by": listed.repaired_by,
         "retry_of": row_id(listed.checkpoint.get("retry_of")),
         "since": listed.checkpoint.get("since"),
         "notes": notes_of(listed.checkpoint),
         "remedy": translate_text(page_remedy_of(run.cause)),
-        "help": help_of(listed),
+        "help": _help_of(listed),
         "changed_fields": listed.counts.fields_by_frequency(),
         # Values of records, keys among them, are for users who may see the records.
         "sees_values": may_view_records(request, run.line),
-        "groups": groups_of_run(request, run),
-        "targets": shown_targets(request, run),
+        "groups": _groups_of_run(request, run),
+        "targets": _shown_targets(request, run),
     }
     return page(request, "outkey/run.html", context | details)
 
 
-def shown_targets(request: HttpRequest, run: models.Run) -> list[tuple[str, str]]:
+def _shown_targets(request: HttpRequest, run: models.Run) -> list[tuple[str, str]]:
     """Return where a run's records go or come from, each with the URL of its rows.
 
     A table that is not there yet, or that the user may not see, has none.
@@ -123,19 +123,19 @@ def shown_targets(request: HttpRequest, run: models.Run) -> list[tuple[str, str]
             tables = installation().sync.tables().targets()
             stored = {table.name for table in tables}
     return [
-        (target, url_of_table(target) if target in stored else "")
+        (target, _url_of_table(target) if target in stored else "")
         for target in targets_of(run.line.sync)
         if target
     ]
 
 
-def url_of_table(target: str) -> str:
+def _url_of_table(target: str) -> str:
     """Return the URL of the page with the rows of a table."""
     name = target.removeprefix(TABLE_PREFIX)
     return reverse("admin:outkey_data_table", args=[name])
 
 
-def progress_of(listed: ListedRun) -> dict[str, object]:
+def _progress_of(listed: ListedRun) -> dict[str, object]:
     """Return the part of the context that changes while a run is in progress."""
     run = listed.run
     now = installation().runs.now()
@@ -155,7 +155,7 @@ def progress_of(listed: ListedRun) -> dict[str, object]:
         "rate": rate,
         "follows": is_running or (is_waiting and run.until < now + SOON_SECONDS),
         "is_late": is_waiting and run.until < now - LATE_SECONDS,
-        "children": child_counts(listed.counts.children),
+        "children": _child_counts(listed.counts.children),
     }
 
 
@@ -168,7 +168,7 @@ TRIGGER_TEXTS = {
 }
 
 
-def webhook_of(request: HttpRequest, run: models.Run) -> tuple[str, str]:
+def _webhook_of(request: HttpRequest, run: models.Run) -> tuple[str, str]:
     """Return name and URL of the webhook whose deliveries a run has stored."""
     if not run.is_received:
         return "", ""
@@ -178,9 +178,11 @@ def webhook_of(request: HttpRequest, run: models.Run) -> tuple[str, str]:
     return name, webhook_url(name) if is_open and is_stored else ""
 
 
-def rejected_deliveries(request: HttpRequest, run: models.Run) -> list[tuple[str, str]]:
+def _rejected_deliveries(
+    request: HttpRequest, run: models.Run
+) -> list[tuple[str, str]]:
     """Return id and URL of the deliveries of which a run has rejected records."""
-    name, url = webhook_of(request, run)
+    name, url = _webhook_of(request, run)
     if not url or not may(request, Permission.VIEW_DELIVERY):
         return []
     deliveries = installation().webhooks.inbox().rejected_by(str(run.pk))
@@ -190,7 +192,7 @@ def rejected_deliveries(request: HttpRequest, run: models.Run) -> list[tuple[str
     ]
 
 
-def help_of(listed: ListedRun) -> RunHelp | None:
+def _help_of(listed: ListedRun) -> RunHelp | None:
     """Return the help for an ended run; only the newest offers to allow a removal."""
     run = listed.run
     if listed.is_open:
@@ -201,7 +203,7 @@ def help_of(listed: ListedRun) -> RunHelp | None:
     return helping
 
 
-def child_counts(counts: ChildCounts) -> list[tuple[str, int]]:
+def _child_counts(counts: ChildCounts) -> list[tuple[str, int]]:
     """Return the counts of children that are not 0, each with its name."""
     named = (
         (_("New"), counts.created),
@@ -217,7 +219,7 @@ def child_counts(counts: ChildCounts) -> list[tuple[str, int]]:
 # ── what was rejected ───────────────────────────────────────────────────────────────
 
 
-def groups_of_run(request: HttpRequest, run: models.Run) -> list[ShownRejections]:
+def _groups_of_run(request: HttpRequest, run: models.Run) -> list[ShownRejections]:
     """Return the rejections of a run, most frequent first, with some records of each.
 
     A query may choose one group and a place in it.
@@ -240,16 +242,16 @@ def groups_of_run(request: HttpRequest, run: models.Run) -> list[ShownRejections
                 group,
                 translate_text(rejection_text(group.reason)),
                 shown[:REJECTED_SIZE],
-                link=group_query(group),
+                link=_group_query(group),
                 first=first + 1,
-                older=group_query(group, first + REJECTED_SIZE) if has_more else "",
+                older=_group_query(group, first + REJECTED_SIZE) if has_more else "",
                 is_open=is_chosen or len(groups) == 1,
             )
         )
     return listed
 
 
-def group_query(group: RejectionGroup, skip: int = 0) -> str:
+def _group_query(group: RejectionGroup, skip: int = 0) -> str:
     """Return the query of a page that shows the records of a group."""
     values: dict[str, object] = {"reason": group.reason, "field": group.field}
     if skip:
@@ -267,11 +269,11 @@ def download(request: HttpRequest, record: int) -> HttpResponseBase:
     format_ = posted_format(request)
     about = f"run {run.pk}: rejected records"
     administration_for(request.user).note(Tag.DATA_EXPORTED, "", about)
-    parts = exported_rejections(run, format_)
+    parts = _exported_rejections(run, format_)
     return attached_records(parts, format_, f"run-{run.pk}-rejected")
 
 
-def exported_rejections(run: models.Run, format_: FileFormat) -> Iterator[bytes]:
+def _exported_rejections(run: models.Run, format_: FileFormat) -> Iterator[bytes]:
     """Yield the content of a file, a part at a time."""
     from outkey.sync.adapters.files.writers import open_writer
 

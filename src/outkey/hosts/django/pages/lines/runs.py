@@ -90,7 +90,7 @@ class ListedRun:
     @classmethod
     def of(cls, run: models.Run) -> "ListedRun":
         """Return a run of the table with its counts."""
-        return cls(run, Counts.from_facts(run.counts), checkpoint_of(run))
+        return cls(run, Counts.from_facts(run.counts), _checkpoint_of(run))
 
     @property
     def repaired_by(self) -> int | None:
@@ -172,7 +172,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
     """List runs, newest first, with a chart of them."""
     require(request, Permission.VIEW_RUN)
     choices = read_choices(request, "line", "state", "days", "trigger")
-    found = list(filtered_runs(request, choices)[: PAGE_SIZE + 1])
+    found = list(_filtered_runs(request, choices)[: PAGE_SIZE + 1])
     shown, older = split_page(found, lambda run: run.pk)
     runs = [ListedRun.of(run) for run in shown]
     lines = models.SyncLine.objects.filter(sync__isnull=False).order_by("name")
@@ -202,7 +202,7 @@ def list_filters(request: HttpRequest) -> list[ListFilter]:
     ]
 
 
-def filtered_runs(
+def _filtered_runs(
     request: HttpRequest, choices: Mapping[str, str]
 ) -> QuerySet[models.Run]:
     """Return the runs that a user has chosen to see, newest first."""
@@ -259,7 +259,7 @@ def request_run_of(
 ) -> HttpResponse:
     """Request a run of a line for the user, and lead to its page."""
     actor = administration_for(request.user).actor
-    return show_requested(
+    return _show_requested(
         lambda: installation().request_run(
             line,
             actor,
@@ -282,7 +282,7 @@ def retry(request: HttpRequest, record: int) -> HttpResponse:
         return retry_deliveries(request, run, rights)
     require(request, Permission.RUN_LINE)
     actor = administration_for(request.user).actor
-    return show_requested(
+    return _show_requested(
         lambda: installation().sync.request_retry(str(run.pk), actor, rights)
     )
 
@@ -297,17 +297,17 @@ def retry_deliveries(
         )
     except ConfigError as error:
         messages.error(request, message_of(error))
-        return HttpResponseRedirect(url_of_run(run.pk))
+        return HttpResponseRedirect(_url_of_run(run.pk))
     count = len(deliveries)
     messages.success(request, _("Deliveries that are processed again: %s.") % count)
     if not may(request, Permission.VIEW_DELIVERY):
-        return HttpResponseRedirect(url_of_run(run.pk))
+        return HttpResponseRedirect(_url_of_run(run.pk))
     view = "webhook_delivery" if count == 1 else "webhook_inbox"
     query = {"name": name} | ({"id": deliveries[0].id} if count == 1 else {})
     return HttpResponseRedirect(f"{reverse(f'admin:outkey_{view}')}?{urlencode(query)}")
 
 
-def show_requested(request_run: Callable[[], Run]) -> HttpResponse:
+def _show_requested(request_run: Callable[[], Run]) -> HttpResponse:
     """Request a run, and lead to its page, or to that of the run that is active."""
     try:
         run = request_run()
@@ -315,8 +315,8 @@ def show_requested(request_run: Callable[[], Run]) -> HttpResponse:
         if not busy.run:
             raise
         # A message would vanish when the page reloads itself.
-        return HttpResponseRedirect(url_of_run(busy.run) + "?busy=1")
-    return HttpResponseRedirect(url_of_run(run.id))
+        return HttpResponseRedirect(_url_of_run(busy.run) + "?busy=1")
+    return HttpResponseRedirect(_url_of_run(run.id))
 
 
 @require_POST
@@ -327,7 +327,7 @@ def cancel(request: HttpRequest, record: int) -> HttpResponse:
     actor = administration_for(request.user).actor
     installation().sync.cancel(str(run.pk), actor)
     messages.success(request, _("The run is cancelled; what it has written stays."))
-    return HttpResponseRedirect(url_of_run(run.pk))
+    return HttpResponseRedirect(_url_of_run(run.pk))
 
 
 def may_view_records(request: HttpRequest, line: models.SyncLine) -> bool:
@@ -350,7 +350,7 @@ def targets_of(sync: object) -> Iterator[str]:
         yield str(part.get("target", "")) if isinstance(part, dict) else ""
 
 
-def checkpoint_of(run: models.Run) -> Mapping[str, object]:
+def _checkpoint_of(run: models.Run) -> Mapping[str, object]:
     """Return the checkpoint of a run; an empty one if its row cannot be read."""
     try:
         checkpoint = json.loads(run.checkpoint)
@@ -380,10 +380,10 @@ def guard_note(line: models.SyncLine) -> str:
     run = guard_stop(line)
     if run is None:
         return ""
-    return " ".join(notes_of(checkpoint_of(run))) or translate_text(cause_text(GUARD))
+    return " ".join(notes_of(_checkpoint_of(run))) or translate_text(cause_text(GUARD))
 
 
-def url_of_run(run: object) -> str:
+def _url_of_run(run: object) -> str:
     """Return the URL of the page of a run."""
     return reverse("admin:outkey_run_change", args=[run])
 
@@ -395,5 +395,5 @@ def newest_chart(runs: Sequence[ListedRun]) -> DrawnRuns:
         (f"#{listed.run.pk}", listed.run.state == RunState.FAILED, listed.counts)
         for listed in newest
     ]
-    urls = [url_of_run(listed.run.pk) for listed in newest]
+    urls = [_url_of_run(listed.run.pk) for listed in newest]
     return DrawnRuns(run_chart(facts), urls)

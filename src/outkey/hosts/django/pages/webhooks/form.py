@@ -132,7 +132,7 @@ def edit(request: HttpRequest, stored: StoredWebhook | None) -> HttpResponse:
             messages.success(request, text % name)
             return HttpResponseRedirect(url_of(name))
     senders, custom = offered_schemes()
-    inputs = hook_inputs(values, errors)
+    inputs = _hook_inputs(values, errors)
     context = {
         "title": _("Edit %s") % name if stored else _("New webhook"),
         "stored": stored,
@@ -149,13 +149,13 @@ def edit(request: HttpRequest, stored: StoredWebhook | None) -> HttpResponse:
         "records": inputs["records"],
         "verification": [
             *(inputs[key] for key in VERIFICATION),
-            *(secret_inputs(stored, errors) if may_set_secret else ()),
+            *(_secret_inputs(stored, errors) if may_set_secret else ()),
         ],
         "rare": [inputs[key] for key in RARE],
         "has_rare": any(inputs[key].is_touched for key in (*RARE, "configuration")),
         "may_set_secret": may_set_secret,
         "configurations": configuration_names(),
-        "lines": names_of_lines(values[TARGET]),
+        "lines": _names_of_lines(values[TARGET]),
         "handlers": installation().listed_handlers,
     }
     status = 422 if errors else 200
@@ -168,7 +168,7 @@ def entered_secrets(request: HttpRequest) -> dict[str, Secret]:
     return {key: Secret(text) for key, text in texts.items() if text}
 
 
-def hook_inputs(
+def _hook_inputs(
     values: Mapping[str, str], errors: Mapping[str, ConfigError]
 ) -> dict[str, HookInput]:
     """Return the inputs of the form by their names."""
@@ -186,7 +186,7 @@ def hook_inputs(
     }
 
 
-def secret_inputs(
+def _secret_inputs(
     stored: StoredWebhook | None, errors: Mapping[str, ConfigError]
 ) -> list[HookInput]:
     """Return the inputs of secrets."""
@@ -220,7 +220,7 @@ def secret_help(stored: StoredWebhook | None, key: str) -> str:
     )
 
 
-def names_of_lines(chosen: str) -> list[str]:
+def _names_of_lines(chosen: str) -> list[str]:
     """Return the sync lines that can be chosen, and the one that is chosen."""
     rows = models.SyncLine.objects.filter(sync__isnull=False).order_by("name")
     names = list(rows.values_list("name", flat=True)[:OFFERED_LINES])

@@ -137,10 +137,10 @@ def inbox_page(request: HttpRequest) -> HttpResponse:
         "title": _("Inbox of %s") % stored.name,
         "name": stored.name,
         "own_url": url_of(stored.name),
-        "rows": listed_deliveries(stored, deliveries),
+        "rows": _listed_deliveries(stored, deliveries),
         "is_filtered": bool(state),
         "filter": ListFilter.read(request, "state", _("State"), STATES.items()),
-        "actions": allowed_actions(request, [replay_action()]),
+        "actions": allowed_actions(request, [_replay_action()]),
         "ended": [(state, STATES[state]) for state in ENDED],
         "pager": pager,
         "all_url": url_of(stored.name, "webhook_inbox"),
@@ -148,7 +148,7 @@ def inbox_page(request: HttpRequest) -> HttpResponse:
     return page(request, "outkey/inbox.html", context)
 
 
-def replay_action() -> BulkAction:
+def _replay_action() -> BulkAction:
     """Return the action on selected deliveries."""
     return BulkAction("replay", _("Replay"), Permission.RUN_WEBHOOK)
 
@@ -157,12 +157,12 @@ def delivery_page(request: HttpRequest) -> HttpResponse:
     """Show a delivery; a POST shows its body too, and the audit records that."""
     require(request, Permission.VIEW_WEBHOOK, Permission.VIEW_DELIVERY)
     stored = stored_at(request.GET.get("name", ""))
-    delivery = delivery_at(stored, request.GET.get("id", ""))
+    delivery = _delivery_at(stored, request.GET.get("id", ""))
     body = None
     headers: Headers = ()
     if request.method == "POST":
         content = changes_of(request).view_content(stored.name, delivery.id)
-        body = shown_body(content.body)
+        body = _shown_body(content.body)
         headers = content.headers
     scheme = scheme_of(stored.webhook)
     webhook = stored.webhook
@@ -201,7 +201,7 @@ def replay(request: HttpRequest) -> HttpResponse:
         if "failed" in request.POST:
             count = changes.replay_scope(name, ReplayScope(DeliveryState.FAILED))
         elif "period" in request.POST:
-            count = changes.replay_scope(name, entered_scope(request))
+            count = changes.replay_scope(name, _entered_scope(request))
         else:
             count = len(changes.replay(name, dict.fromkeys(ids))) if ids else 0
     except ConfigError as error:
@@ -211,20 +211,20 @@ def replay(request: HttpRequest) -> HttpResponse:
         if count:
             text = _("Deliveries that are processed again: %s.") % count
         messages.success(request, text)
-    return HttpResponseRedirect(url_after_replay(request, name, ids))
+    return HttpResponseRedirect(_url_after_replay(request, name, ids))
 
 
-def entered_scope(request: HttpRequest) -> ReplayScope:
+def _entered_scope(request: HttpRequest) -> ReplayScope:
     """Return the deliveries of a period that was entered in the user's time zone."""
     state = request.POST.get("state", "")
     return ReplayScope(
         DeliveryState(state) if state in set(DeliveryState) else None,
-        since=entered_moment(request, "since"),
-        until=entered_moment(request, "until"),
+        since=_entered_moment(request, "since"),
+        until=_entered_moment(request, "until"),
     )
 
 
-def entered_moment(request: HttpRequest, name: str) -> float | None:
+def _entered_moment(request: HttpRequest, name: str) -> float | None:
     """Return the moment of an input, or None for an empty one."""
     text = request.POST.get(name, "").strip()
     if not text:
@@ -235,7 +235,7 @@ def entered_moment(request: HttpRequest, name: str) -> float | None:
         raise ConfigError(Text("this is not a date with a time"), field=name) from None
 
 
-def url_after_replay(request: HttpRequest, name: str, ids: Sequence[str]) -> str:
+def _url_after_replay(request: HttpRequest, name: str, ids: Sequence[str]) -> str:
     """Return the page that a replay leads back to."""
     if not may(request, Permission.VIEW_DELIVERY) or "failed" in request.POST:
         return url_of(name)
@@ -304,11 +304,11 @@ def send_sample(
         "status": status,
         "is_accepted": True,
         "is_duplicate": not own,
-        "delivery": listed_deliveries(stored, own[:1])[0] if own and sees_it else None,
+        "delivery": _listed_deliveries(stored, own[:1])[0] if own and sees_it else None,
     }
 
 
-def listed_deliveries(
+def _listed_deliveries(
     stored: StoredWebhook, deliveries: Sequence[InboxDelivery]
 ) -> list[ListedDelivery]:
     """Return deliveries with the URLs of their pages."""
@@ -320,7 +320,7 @@ def listed_deliveries(
     ]
 
 
-def delivery_at(stored: StoredWebhook, delivery_id: str) -> InboxDelivery:
+def _delivery_at(stored: StoredWebhook, delivery_id: str) -> InboxDelivery:
     """Return the delivery of a page, or respond with 404."""
     try:
         return installation().webhooks.inbox().get(stored.name, delivery_id)
@@ -328,7 +328,7 @@ def delivery_at(stored: StoredWebhook, delivery_id: str) -> InboxDelivery:
         raise Http404 from None
 
 
-def shown_body(body: bytes) -> ShownBody:
+def _shown_body(body: bytes) -> ShownBody:
     """Return a body as a page shows it: JSON is indented."""
     text = body.decode("utf-8", "backslashreplace")
     is_json = True

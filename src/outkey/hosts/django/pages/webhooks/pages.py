@@ -164,7 +164,7 @@ def offer_page(request: HttpRequest) -> HttpResponse:
 
 def show_webhook(request: HttpRequest, offered: str = "") -> HttpResponse:
     """Return the page of a webhook."""
-    overview = overview_at(request.GET.get("name", ""))
+    overview = _overview_at(request.GET.get("name", ""))
     stored = overview.stored
     scheme = scheme_of(stored.webhook)
     now = installation().database.now()
@@ -181,7 +181,7 @@ def show_webhook(request: HttpRequest, offered: str = "") -> HttpResponse:
         "steps": list(sender_steps(scheme)) if scheme else [],
         "delivery_chart": chart if sum(chart.totals) else None,
         "refusals": refusals_of(overview),
-        "secrets": shown_secrets(stored),
+        "secrets": _shown_secrets(stored),
         "offered": offered,
         "has_offer": has_offer(stored),
         "line_url": line_url(request, webhook.line or webhook.run),
@@ -268,7 +268,7 @@ def stored_at(name: str) -> StoredWebhook:
         raise Http404 from None
 
 
-def overview_at(name: str) -> WebhookOverview:
+def _overview_at(name: str) -> WebhookOverview:
     """Return the webhook of a page with its counts, or respond with 404."""
     stored_at(name)
     (overview,) = installation().webhooks.overviews(name)
@@ -314,7 +314,7 @@ def refusals_of(overview: WebhookOverview) -> list[ListedRefusal]:
     return [ListedRefusal(*texts[reason], count=count) for reason, count in totals]
 
 
-def shown_secrets(stored: StoredWebhook) -> Sequence[ShownSecret]:
+def _shown_secrets(stored: StoredWebhook) -> Sequence[ShownSecret]:
     """Return the secrets that the scheme uses; the previous one only if it is set."""
     scheme = scheme_of(stored.webhook)
     uses = scheme_keys(scheme) if scheme else {}
