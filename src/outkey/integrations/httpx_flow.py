@@ -77,7 +77,7 @@ class OneHopFlow:
         The response's history has our `earlier` responses, and then the redirects.
         """
         plain = request.headers
-        request.headers = one_hop_headers(request, loan.headers)
+        request.headers = _one_hop_headers(request, loan.headers)
         status = 0
         headers = ()
         try:
@@ -100,7 +100,7 @@ class OneHopFlow:
         return is_refused
 
 
-def one_hop_headers(
+def _one_hop_headers(
     request: ClientRequest, credentials: tuple[Header, ...]
 ) -> ClientHeaders:
     """Return a copy of the headers with the credentials in its raw form only."""
@@ -124,7 +124,7 @@ def one_hop_headers(
                 if name.lower() not in replaced
             ]
             ours = [
-                (header.name.encode(), wire_value(header.value))
+                (header.name.encode(), _wire_value(header.value))
                 for header in credentials
             ]
             return others + ours
@@ -152,6 +152,6 @@ def body_of(request: ClientRequest) -> bytes | None:
     return body
 
 
-def wire_value(value: str | Secret) -> bytes:
+def _wire_value(value: str | Secret) -> bytes:
     """Return a header's value as it is sent."""
     return (value.reveal() if isinstance(value, Secret) else value).encode("ascii")

@@ -34,18 +34,18 @@ def authorize(stage: Stage) -> None:
         send_page(stage, 400, "Unknown client or redirect_uri")
         return
     try:
-        parameters = approval_of(stage)
+        parameters = _approval_of(stage)
     except OAuthError as error:
         parameters = {"error": error.code, "error_description": error.description}
     if parameters is None:
-        send_page(stage, 200, "Approve?", decision_form(stage.query))
+        send_page(stage, 200, "Approve?", _decision_form(stage.query))
         return
-    query = urlencode(redirect_parameters(stage, parameters))
+    query = urlencode(_redirect_parameters(stage, parameters))
     location = uri + ("&" if "?" in uri else "?") + query
     stage.respond(302, b"", ("Location", location), *NO_STORE, kind="text/html")
 
 
-def approval_of(stage: Stage) -> dict[str, str] | None:
+def _approval_of(stage: Stage) -> dict[str, str] | None:
     """Return the parameters with a code, or nothing while the user has not decided."""
     query = stage.query
     if query.get("response_type") != "code":
@@ -65,7 +65,7 @@ def approval_of(stage: Stage) -> dict[str, str] | None:
     return {"code": code}
 
 
-def redirect_parameters(stage: Stage, parameters: dict[str, str]) -> dict[str, str]:
+def _redirect_parameters(stage: Stage, parameters: dict[str, str]) -> dict[str, str]:
     """Return the parameters of the redirect, changed as `twist=` says."""
     # RFC 9207: iss lets a client with several servers notice a mix-up.
     parameters = parameters | {"iss": stage.origin + ISSUER_PATH}
@@ -95,14 +95,14 @@ def device(stage: Stage) -> None:
         else:
             send_page(stage, 404, "No such code")
     elif stage.method == "POST":
-        stage.respond(200, start_device(stage), *NO_STORE)
+        stage.respond(200, _start_device(stage), *NO_STORE)
     else:
         send_page(
-            stage, 200, "Which code?", user_code_form(stage.query.get("user_code", ""))
+            stage, 200, "Which code?", _user_code_form(stage.query.get("user_code", ""))
         )
 
 
-def start_device(stage: Stage) -> Fields:
+def _start_device(stage: Stage) -> Fields:
     """Return the response that starts a device authorization (RFC 8628 §3.2)."""
     form = read_form(stage)
     client = authenticate_client(stage, form)
@@ -113,7 +113,7 @@ def start_device(stage: Stage) -> Fields:
     return facts | {"verification_uri": page, "verification_uri_complete": complete}
 
 
-def decision_form(query: dict[str, str]) -> str:
+def _decision_form(query: dict[str, str]) -> str:
     """Return the form that approves or denies a request."""
     hidden = "".join(
         f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
@@ -126,7 +126,7 @@ def decision_form(query: dict[str, str]) -> str:
     )
 
 
-def user_code_form(user_code: str) -> str:
+def _user_code_form(user_code: str) -> str:
     """Return the form that approves or denies a device."""
     return (
         f'<form><input name="user_code" value="{escape(user_code)}">'

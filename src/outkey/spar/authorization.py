@@ -26,7 +26,7 @@ WELL_KNOWN = ".well-known/oauth-authorization-server"
 # ── the token endpoint ────────────────────────────────────────────────────────────────
 
 
-def play_token(stage: Stage) -> None:
+def _play_token(stage: Stage) -> None:
     """Issue tokens (RFC 6749) to `spar-client` with `spar-client-secret`.
 
     Refresh tokens rotate. In seconds: `?lifetime=` of a token, `before=` a wait before
@@ -37,10 +37,10 @@ def play_token(stage: Stage) -> None:
     if stage.method != "POST":
         stage.respond(405, {"error": "invalid_request"}, ("Allow", "POST"))
         return
-    send_token_response(stage, stage.authority.next_response())
+    _send_token_response(stage, stage.authority.next_response())
 
 
-def play_odd(stage: Stage) -> None:
+def _play_odd(stage: Stage) -> None:
     """Send the token response that `/oauth/odd/NAME` names.
 
     `/oauth/odd` lists the names. `/oauth/odd/literal?status=&type=&body=` sends exactly
@@ -48,25 +48,25 @@ def play_odd(stage: Stage) -> None:
     """
     name = stage.rest.partition("/")[2]
     if name:
-        send_token_response(stage, name)
+        _send_token_response(stage, name)
     else:
         stage.respond(200, {"names": malformed_responses.names()})
 
 
-def send_token_response(stage: Stage, name: str) -> None:
+def _send_token_response(stage: Stage, name: str) -> None:
     """Send the odd response of that name, or else tokens."""
     stage.authority.count_request(dict(read_pairs(stage)).get("grant_type", ""))
     stage.sleep(0, "before")
     if name:
-        malformed_responses.play(stage, name, lambda: grant_response(stage))
+        malformed_responses.play(stage, name, lambda: _grant_response(stage))
     else:
         status = int(stage.number("status", 200))
-        stage.respond(status, grant_response(stage), *NO_STORE)
+        stage.respond(status, _grant_response(stage), *NO_STORE)
 
 
-def grant_response(stage: Stage) -> Fields:
+def _grant_response(stage: Stage) -> Fields:
     """Return the fields of a token response, changed as the query says."""
-    replacements = replacement_fields(stage.query.get("bend", "{}"))
+    replacements = _replacement_fields(stage.query.get("bend", "{}"))
     terms = Terms(stage.number("lifetime", 3600), stage.number("grace", 0))
     form = read_form(stage)
     client = authenticate_client(stage, form)
@@ -76,7 +76,7 @@ def grant_response(stage: Stage) -> Fields:
     return fields
 
 
-def replacement_fields(text: str) -> Fields:
+def _replacement_fields(text: str) -> Fields:
     """Return the fields of `?bend=`."""
     try:
         return dict(json.loads(text))
@@ -87,7 +87,7 @@ def replacement_fields(text: str) -> Fields:
 # ── tokens that were issued ───────────────────────────────────────────────────────────
 
 
-def play_revocation(stage: Stage) -> None:
+def _play_revocation(stage: Stage) -> None:
     """Revoke a token (RFC 7009); a refresh token with its whole family."""
     form = read_form(stage)
     stage.authority.revoke(
@@ -96,7 +96,7 @@ def play_revocation(stage: Stage) -> None:
     stage.respond(200, b"", *NO_STORE)
 
 
-def play_introspection(stage: Stage) -> None:
+def _play_introspection(stage: Stage) -> None:
     """Describe a token to a client (RFC 7662)."""
     form = read_form(stage)
     authenticate_client(stage, form)
@@ -105,7 +105,7 @@ def play_introspection(stage: Stage) -> None:
     )
 
 
-def play_api(stage: Stage) -> None:
+def _play_api(stage: Stage) -> None:
     """Demand a live access token."""
     scheme, _, token = stage.headers.get("authorization", "").partition(" ")
     access = stage.authority.access(token.strip())
@@ -124,7 +124,7 @@ def play_api(stage: Stage) -> None:
         )
 
 
-def play_metadata(stage: Stage) -> None:
+def _play_metadata(stage: Stage) -> None:
     """Describe the authorization server (RFC 8414); the path ends with `/oauth`.
 
     The other origin names the issuer of the main one, which clients must refuse
@@ -164,12 +164,12 @@ def play_metadata(stage: Stage) -> None:
 # ── control by hand ──────────────────────────────────────────────────────────────────
 
 
-def play_counts(stage: Stage) -> None:
+def _play_counts(stage: Stage) -> None:
     """Count token requests, reuses, families and live tokens, without values."""
     stage.respond(200, stage.authority.counts()._asdict())
 
 
-def play_seed(stage: Stage) -> None:
+def _play_seed(stage: Stage) -> None:
     """Return a live refresh token, as if a user had approved; `?client=`, `?scope=`."""
     client = stage.query.get("client", CLIENT)
     scope = stage.query.get("scope", SCOPE)
@@ -177,22 +177,22 @@ def play_seed(stage: Stage) -> None:
     stage.respond(200, {"refresh_token": token}, *NO_STORE)
 
 
-def play_expiry(stage: Stage) -> None:
+def _play_expiry(stage: Stage) -> None:
     """Let every access token expire now."""
     stage.authority.expire_all()
     stage.respond(200)
 
 
 AUTHORIZATION: dict[str, Callable[[Stage], None]] = {
-    "oauth/token": play_token,
-    "oauth/odd": play_odd,
+    "oauth/token": _play_token,
+    "oauth/odd": _play_odd,
     "oauth/authorize": authorize,
     "oauth/device": device,
-    "oauth/revoke": play_revocation,
-    "oauth/introspect": play_introspection,
-    "oauth/api": play_api,
-    "oauth/journal": play_counts,
-    "oauth/seed": play_seed,
-    "oauth/expire": play_expiry,
-    WELL_KNOWN: play_metadata,
+    "oauth/revoke": _play_revocation,
+    "oauth/introspect": _play_introspection,
+    "oauth/api": _play_api,
+    "oauth/journal": _play_counts,
+    "oauth/seed": _play_seed,
+    "oauth/expire": _play_expiry,
+    WELL_KNOWN: _play_metadata,
 }

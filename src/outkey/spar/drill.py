@@ -40,7 +40,7 @@ def drill(stage: Stage) -> None:
     """
     failure = FAILURES.get(stage.rest)
     tokens = _ISSUED.findall(" ".join(stage.headers.values()))
-    if failure is not None and arrival_count(stage) <= stage.number("times", 1e9):
+    if failure is not None and _arrival_count(stage) <= stage.number("times", 1e9):
         stage.respond(failure.status, failure.body, *failure.headers)
     elif all(map(stage.authority.access, tokens)):
         stage.respond(200, {"welcome": True})
@@ -48,6 +48,6 @@ def drill(stage: Stage) -> None:
         stage.respond(401, {"error": "invalid_token"}, ("WWW-Authenticate", _INVALID))
 
 
-def arrival_count(stage: Stage) -> int:
+def _arrival_count(stage: Stage) -> int:
     """Return how many requests for this scene arrived, this one included."""
     return sum(arrival.path == stage.path for arrival in list(stage.journal))

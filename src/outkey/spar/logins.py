@@ -21,7 +21,7 @@ _COOKIE = "spar_session"
 _HEADER = "X-Session"
 
 
-def play_login(stage: Stage) -> None:
+def _play_login(stage: Stage) -> None:
     """Exchange `sparring` and `open sesame`, as JSON or a form, for a token.
 
     The response is `{"data": {"access_token", "refresh_token", "expires"}}`, with
@@ -37,36 +37,36 @@ def play_login(stage: Stage) -> None:
     if stage.method != "POST":
         stage.respond(405, {"error": "method"}, ("Allow", "POST"))
     elif (is_known or "any" in stage.query) and has_key:
-        send_tokens(stage, stage.authority.log_in(terms_of(stage)))
+        _send_tokens(stage, stage.authority.log_in(_terms_of(stage)))
     else:
         stage.respond(int(stage.number("refusal", 401)), _REFUSAL)
 
 
-def play_refresh(stage: Stage) -> None:
+def _play_refresh(stage: Stage) -> None:
     """Exchange `{"refresh_token"}` for a new token; refresh tokens rotate."""
     form = {"grant_type": "refresh_token", **read_fields(stage)}
     try:
-        send_tokens(stage, stage.authority.grant(CLIENT, form, terms_of(stage)))
+        _send_tokens(stage, stage.authority.grant(CLIENT, form, _terms_of(stage)))
     except OAuthError:
         stage.respond(int(stage.number("refusal", 401)), _REFUSAL)
 
 
-def play_logout(stage: Stage) -> None:
+def _play_logout(stage: Stage) -> None:
     """End the session of the token, or of `{"refresh_token"}`."""
-    tokens = (token_of(stage), read_fields(stage).get("refresh_token", ""))
+    tokens = (_token_of(stage), read_fields(stage).get("refresh_token", ""))
     ended = [stage.authority.log_out(token) for token in tokens if token]
     stage.respond(204 if any(ended) else 401, b"")
 
 
-def play_session_api(stage: Stage) -> None:
+def _play_session_api(stage: Stage) -> None:
     """Demand a live token of a login, as Bearer, cookie, X-Session or `?token=`."""
-    if stage.authority.access(token_of(stage)) is None:
+    if stage.authority.access(_token_of(stage)) is None:
         stage.respond(401, _REFUSAL)
     else:
         stage.respond(200, {"data": [{"id": 1}]})
 
 
-def play_odd_login(stage: Stage) -> None:
+def _play_odd_login(stage: Stage) -> None:
     """Respond to a login as `/login/odd/NAME` names it.
 
     Names: `redirect` (to another origin), `echo` (an error that repeats the request),
@@ -102,12 +102,12 @@ def read_fields(stage: Stage) -> dict[str, str]:
         return {}
 
 
-def terms_of(stage: Stage) -> Terms:
+def _terms_of(stage: Stage) -> Terms:
     """Return how long the tokens of a login live."""
     return Terms(stage.number("lifetime", 900))
 
 
-def send_tokens(stage: Stage, issued: Fields) -> None:
+def _send_tokens(stage: Stage, issued: Fields) -> None:
     """Send the tokens in the style that the query names."""
     token = str(issued["access_token"])
     seconds = stage.number("lifetime", 900)
@@ -133,7 +133,7 @@ def send_tokens(stage: Stage, issued: Fields) -> None:
             stage.respond(200, {"data": data}, *NO_STORE)
 
 
-def token_of(stage: Stage) -> str:
+def _token_of(stage: Stage) -> str:
     """Return the token of a request, wherever it is."""
     scheme, _, token = stage.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
@@ -145,9 +145,9 @@ def token_of(stage: Stage) -> str:
 
 
 LOGINS: dict[str, Callable[[Stage], None]] = {
-    "login/json": play_login,
-    "login/refresh": play_refresh,
-    "login/logout": play_logout,
-    "login/api": play_session_api,
-    "login/odd": play_odd_login,
+    "login/json": _play_login,
+    "login/refresh": _play_refresh,
+    "login/logout": _play_logout,
+    "login/api": _play_session_api,
+    "login/odd": _play_odd_login,
 }

@@ -53,7 +53,7 @@ def names() -> list[str]:
     return [*FIXED, *COMPUTED]
 
 
-def send_literal(stage: Stage, _: Usual) -> None:
+def _send_literal(stage: Stage, _: Usual) -> None:
     """Send the response that the query describes."""
     # An encoded line break in the query must not become a header of its own.
     kind = " ".join(stage.query.get("type", JSON).split())
@@ -64,18 +64,18 @@ def send_literal(stage: Stage, _: Usual) -> None:
     )
 
 
-def sender_in(encoding: str) -> Callable[[Stage, Usual], None]:
+def _sender_in(encoding: str) -> Callable[[Stage, Usual], None]:
     """Return a function that sends the usual response in another encoding."""
     return lambda stage, usual: stage.respond(200, json.dumps(usual()).encode(encoding))
 
 
-def send_long_token(stage: Stage, usual: Usual) -> None:
+def _send_long_token(stage: Stage, usual: Usual) -> None:
     """Send a token that is too long for a header."""
     length = int(stage.number("length", _LONG))
     stage.respond(200, usual() | {"access_token": "x" * length})
 
 
-def echo_request(stage: Stage, _: Usual) -> None:
+def _echo_request(stage: Stage, _: Usual) -> None:
     """Repeat the request, credentials included, as a careless server does."""
     header = stage.headers.get("authorization", "")
     body = stage.body.decode(errors="replace")
@@ -89,13 +89,13 @@ def redirect(stage: Stage, origin: str) -> None:
     stage.respond(status, None, ("Location", f"{origin}/oauth/token"))
 
 
-def reset_after_grant(stage: Stage, usual: Usual) -> None:
+def _reset_after_grant(stage: Stage, usual: Usual) -> None:
     """Grant, then reset the connection instead of a response."""
     usual()
     stage.reset()
 
 
-def reset_in_body(stage: Stage, usual: Usual) -> None:
+def _reset_in_body(stage: Stage, usual: Usual) -> None:
     """Grant, then reset the connection in the middle of the response."""
     body = json.dumps(usual()).encode()
     stage.head(200, ("Content-Type", JSON), ("Content-Length", str(len(body))))
@@ -104,23 +104,23 @@ def reset_in_body(stage: Stage, usual: Usual) -> None:
 
 
 COMPUTED: dict[str, Callable[[Stage, Usual], None]] = {
-    "literal": send_literal,
+    "literal": _send_literal,
     "form": lambda stage, usual: stage.respond(
         200, urlencode(usual()).encode(), kind=FORM
     ),
-    "bom": sender_in("utf-8-sig"),
-    "utf-16": sender_in("utf-16"),
-    "long-token": send_long_token,
+    "bom": _sender_in("utf-8-sig"),
+    "utf-16": _sender_in("utf-16"),
+    "long-token": _send_long_token,
     "large": lambda stage, usual: stage.respond(
         200, usual() | {"padding": "x" * _LARGE}
     ),
-    "echo": echo_request,
+    "echo": _echo_request,
     "redirect-elsewhere": lambda stage, _: redirect(stage, stage.neighbours.elsewhere),
     "redirect-same": lambda stage, _: redirect(stage, ""),
     "silent": lambda stage, _: stage.silence(),
     "slow-headers": lambda stage, _: stage.trickle("headers"),
     "slow-body": lambda stage, _: stage.trickle("body"),
     "reset-before": lambda stage, _: stage.reset(),
-    "reset-after": reset_after_grant,
-    "reset-body": reset_in_body,
+    "reset-after": _reset_after_grant,
+    "reset-body": _reset_in_body,
 }

@@ -100,8 +100,8 @@ def send_page(stage: Stage, make: Callable[[int], dict[str, object]]) -> None:
         query = {**stage.query, "after": str(start + size)}
         text = "&".join(f"{name}={value}" for name, value in query.items())
         headers.append(("Link", f'<{stage.path}?{text}>; rel="next"'))
-    if is_spoiled(stage, start // size + 1):
-        _FAULTS.get(stage.query["fail"], fail_with_status)(stage, body)
+    if _is_spoiled(stage, start // size + 1):
+        _FAULTS.get(stage.query["fail"], _fail_with_status)(stage, body)
     else:
         stage.respond(200, body, *headers)
 
@@ -109,7 +109,7 @@ def send_page(stage: Stage, make: Callable[[int], dict[str, object]]) -> None:
 # ── pages that are spoiled ────────────────────────────────────────────────────────────
 
 
-def is_spoiled(stage: Stage, page: int) -> bool:
+def _is_spoiled(stage: Stage, page: int) -> bool:
     """Whether `?fail=` is about this page, and has not been played often enough."""
     if "fail" not in stage.query or page != stage.number("at", 2):
         return False
@@ -117,7 +117,7 @@ def is_spoiled(stage: Stage, page: int) -> bool:
     return queries.count(stage.query) <= stage.number("times", 1)
 
 
-def fail_with_status(stage: Stage, _: Body) -> None:
+def _fail_with_status(stage: Stage, _: Body) -> None:
     """Respond with the status of `?fail=`."""
     status = int(stage.number("fail", 500))
     stage.respond(status, None, *[("Retry-After", "1")] if status in {429, 503} else [])

@@ -49,7 +49,7 @@ def index() -> dict[str, str]:
     }
 
 
-def list_scenes(stage: Stage) -> None:
+def _list_scenes(stage: Stage) -> None:
     """List the scenes."""
     stage.respond(200, {"name": "outkey sparring provider", "scenes": index()})
 
@@ -57,7 +57,7 @@ def list_scenes(stage: Stage) -> None:
 # ── credentials ───────────────────────────────────────────────────────────────────────
 
 
-def play_basic(stage: Stage) -> None:
+def _play_basic(stage: Stage) -> None:
     """Demand user `sparring` with password `open sesame`."""
     if is_equal(stage.headers.get("authorization"), _BASIC):
         stage.respond(200, {"user": USERNAME})
@@ -66,7 +66,7 @@ def play_basic(stage: Stage) -> None:
         stage.respond(401, {"error": "unauthorized"}, ("WWW-Authenticate", challenge))
 
 
-def play_bearer(stage: Stage) -> None:
+def _play_bearer(stage: Stage) -> None:
     """Demand the token `spar-token`; `/bearer/expired` accepts none."""
     header = stage.headers.get("authorization")
     if stage.rest == "expired":
@@ -83,7 +83,7 @@ def play_bearer(stage: Stage) -> None:
         )
 
 
-def play_api_key(stage: Stage) -> None:
+def _play_api_key(stage: Stage) -> None:
     """Demand `X-API-Key: spar-key`."""
     if is_equal(stage.headers.get("x-api-key"), API_KEY):
         stage.respond(200, {"key": "accepted"})
@@ -91,7 +91,7 @@ def play_api_key(stage: Stage) -> None:
         stage.respond(401, {"error": "unauthorized"})
 
 
-def play_signature(stage: Stage) -> None:
+def _play_signature(stage: Stage) -> None:
     """Demand `X-Timestamp` and in `X-Signature` its HMAC-SHA256.
 
     The key is `spar-signing-key`.
@@ -113,7 +113,7 @@ def is_equal(value: str | None, expected: str) -> bool:
 # ── responses ─────────────────────────────────────────────────────────────────────────
 
 
-def play_echo(stage: Stage) -> None:
+def _play_echo(stage: Stage) -> None:
     """Describe the request: method, path, header names, body size."""
     names = sorted(stage.headers)
     facts = {
@@ -125,7 +125,7 @@ def play_echo(stage: Stage) -> None:
     stage.respond(200, facts)
 
 
-def play_status(stage: Stage) -> None:
+def _play_status(stage: Stage) -> None:
     """Respond with `/status/NNN`.
 
     `?challenge=` sets WWW-Authenticate, `?retry_after=` sets Retry-After.
@@ -142,25 +142,25 @@ def play_status(stage: Stage) -> None:
     stage.respond(status, None, *headers)
 
 
-def play_forbidden(stage: Stage) -> None:
+def _play_forbidden(stage: Stage) -> None:
     """Respond with 403: the user is known, but lacks a permission."""
     text = 'Bearer realm="spar", error="insufficient_scope", scope="orders:read"'
     stage.respond(403, {"error": "forbidden"}, ("WWW-Authenticate", text))
 
 
-def play_header_format(stage: Stage) -> None:
+def _play_header_format(stage: Stage) -> None:
     """Respond with 400, as to a malformed Authorization header."""
     text = 'Bearer realm="spar", error="invalid_request"'
     stage.respond(400, {"error": "invalid_request"}, ("WWW-Authenticate", text))
 
 
-def play_rate_limit(stage: Stage) -> None:
+def _play_rate_limit(stage: Stage) -> None:
     """Respond with 429 and Retry-After from `?after=` (1 by default)."""
     after = " ".join(stage.query.get("after", "1").split())
     stage.respond(429, {"error": "rate_limited"}, ("Retry-After", after))
 
 
-def play_journal(stage: Stage) -> None:
+def _play_journal(stage: Stage) -> None:
     """List the requests to all servers, without values."""
     stage.respond(200, [arrival.facts() for arrival in list(stage.journal)])
 
@@ -168,7 +168,7 @@ def play_journal(stage: Stage) -> None:
 # ── redirects ─────────────────────────────────────────────────────────────────────────
 
 
-def play_redirect(stage: Stage) -> None:
+def _play_redirect(stage: Stage) -> None:
     """Redirect to a place.
 
     Places: `same`, `elsewhere`, `scheme-relative`, `userinfo`, `downgrade`, `upgrade`
@@ -197,7 +197,7 @@ def play_redirect(stage: Stage) -> None:
 # ── bad manners ───────────────────────────────────────────────────────────────────────
 
 
-def play_slow(stage: Stage) -> None:
+def _play_slow(stage: Stage) -> None:
     """Send `headers` or `body` a byte at a time, or stay `silent`, for `?seconds=`."""
     if stage.rest == "silent":
         stage.silence()
@@ -205,7 +205,7 @@ def play_slow(stage: Stage) -> None:
         stage.trickle(stage.rest)
 
 
-def play_reset(stage: Stage) -> None:
+def _play_reset(stage: Stage) -> None:
     """Reset the connection, before the response or in the middle of the `body`."""
     if stage.rest == "body":
         stage.head(200, ("Content-Length", "100000"))
@@ -213,7 +213,7 @@ def play_reset(stage: Stage) -> None:
     stage.reset()
 
 
-def play_truncation(stage: Stage) -> None:
+def _play_truncation(stage: Stage) -> None:
     """Announce 1000 bytes, send 10 and close; `/truncated/chunked` stops in a chunk."""
     if stage.rest == "chunked":
         stage.head(200, ("Transfer-Encoding", "chunked"))
@@ -224,29 +224,29 @@ def play_truncation(stage: Stage) -> None:
     stage.hang_up = True
 
 
-def play_huge(stage: Stage) -> None:
+def _play_huge(stage: Stage) -> None:
     """Send `?bytes=` (5 GB by default), announced, `chunked` or `unannounced`."""
     size = int(stage.number("bytes", 5_000_000_000))
     stage.hang_up = True
     if stage.rest == "chunked":
         stage.head(200, ("Transfer-Encoding", "chunked"))
-        for block in zero_blocks(size):
+        for block in _zero_blocks(size):
             stage.write(b"%x\r\n%b\r\n" % (len(block), block))
         stage.write(b"0\r\n\r\n")
         return
     length = [] if stage.rest == "unannounced" else [("Content-Length", str(size))]
     stage.head(200, *length, ("Connection", "close"))
-    for block in zero_blocks(size):
+    for block in _zero_blocks(size):
         stage.write(block)
 
 
-def zero_blocks(size: int) -> Iterator[bytes]:
+def _zero_blocks(size: int) -> Iterator[bytes]:
     """Yield blocks of zeros, `size` bytes in all."""
     for start in range(0, size, len(_BLOCK)):
         yield _BLOCK[: min(len(_BLOCK), size - start)]
 
 
-def play_bomb(stage: Stage) -> None:
+def _play_bomb(stage: Stage) -> None:
     """Send about 1 MB of gzip that inflates to `?mebibytes=` (1024 by default)."""
     compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
     block = compressor.compress(b"\0" * 1024 * 1024) + compressor.flush(
@@ -259,7 +259,7 @@ def play_bomb(stage: Stage) -> None:
     stage.respond(200, body, ("Content-Encoding", stage.query.get("encoding", "gzip")))
 
 
-def play_headers(stage: Stage) -> None:
+def _play_headers(stage: Stage) -> None:
     """Respond with `?count=` headers (200 by default), each of `?length=` bytes."""
     value = "x" * int(stage.number("length", 10))
     count = int(stage.number("count", 200))
@@ -267,39 +267,39 @@ def play_headers(stage: Stage) -> None:
     stage.respond(200, None, *headers)
 
 
-def play_impatience(stage: Stage) -> None:
+def _play_impatience(stage: Stage) -> None:
     """Respond correctly, then close the connection without having announced it."""
     stage.respond(200, {"next": "closed"})
     stage.hang_up = True
 
 
-def play_hints(stage: Stage) -> None:
+def _play_hints(stage: Stage) -> None:
     """Send 103 Early Hints before the response."""
     stage.head(103, ("Link", "</style.css>; rel=preload"))
     stage.respond(200, {"hinted": True})
 
 
 SCENES: dict[str, Callable[[Stage], None]] = {
-    "": list_scenes,
-    "basic": play_basic,
-    "bearer": play_bearer,
-    "key": play_api_key,
-    "signed": play_signature,
-    "echo": play_echo,
-    "status": play_status,
-    "forbidden": play_forbidden,
-    "header-format": play_header_format,
-    "limited": play_rate_limit,
-    "journal": play_journal,
-    "redirect": play_redirect,
-    "slow": play_slow,
-    "reset": play_reset,
-    "truncated": play_truncation,
-    "huge": play_huge,
-    "bomb": play_bomb,
-    "headers": play_headers,
-    "impatient": play_impatience,
-    "hints": play_hints,
+    "": _list_scenes,
+    "basic": _play_basic,
+    "bearer": _play_bearer,
+    "key": _play_api_key,
+    "signed": _play_signature,
+    "echo": _play_echo,
+    "status": _play_status,
+    "forbidden": _play_forbidden,
+    "header-format": _play_header_format,
+    "limited": _play_rate_limit,
+    "journal": _play_journal,
+    "redirect": _play_redirect,
+    "slow": _play_slow,
+    "reset": _play_reset,
+    "truncated": _play_truncation,
+    "huge": _play_huge,
+    "bomb": _play_bomb,
+    "headers": _play_headers,
+    "impatient": _play_impatience,
+    "hints": _play_hints,
     "records": records,
     "drill": drill,
     **AUTHORIZATION,

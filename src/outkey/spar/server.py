@@ -27,7 +27,7 @@ _MAX_BODY = 64 * 1024 * 1024
 _UNJOURNALED = frozenset({"/journal", "/oauth/journal"})
 
 
-def new_authority() -> "trustme.CA":
+def _new_authority() -> "trustme.CA":
     """Return a certificate authority of this process."""
     import trustme  # noqa: PLC0415 - only the TLS scenes need it
 
@@ -42,7 +42,7 @@ class Spar:
     """
 
     def __init__(self, *, port: int = 0, tls: bool = False) -> None:
-        authority = new_authority() if tls else None  # before a port is opened
+        authority = _new_authority() if tls else None  # before a port is opened
         self._journal: deque[Arrival] = deque(maxlen=_JOURNAL_LENGTH)
         self._closing = contextlib.ExitStack()
         self.authorization = Authority()

@@ -98,13 +98,13 @@ class StoredRecords:
             return 409, {"error": "it exists"}
         self._count += 1
         known = str(record.get(own_id) or f"s{self._count}")
-        self._records[known] = without_id(record)
+        self._records[known] = _without_id(record)
         return 201, {"data": {**record, "id": known}}
 
     def _change(self, known: str, record: Record) -> Reply:
         if known not in self._records:
             return _NOT_FOUND
-        self._records[known] |= without_id(record)
+        self._records[known] |= _without_id(record)
         return 200, {"data": {**self._records[known], "id": known}}
 
     def _delete(self, known: str) -> Reply:
@@ -121,6 +121,6 @@ class StoredRecords:
         }
 
 
-def without_id(record: Record) -> Record:
+def _without_id(record: Record) -> Record:
     """Return what is stored of a record."""
     return {name: value for name, value in record.items() if name != "id"}

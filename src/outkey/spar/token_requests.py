@@ -47,7 +47,7 @@ def authenticate_client(stage: Stage, form: dict[str, str]) -> str:
         if secret:
             # RFC 6749 §2.3
             raise OAuthError("invalid_request", "Two ways of client authentication")
-        client, secret = basic_credentials(stage.headers["authorization"])
+        client, secret = _basic_credentials(stage.headers["authorization"])
     if "client_assertion" in form:
         stage.authority.check_assertion(client, form["client_assertion"], stage.origin)
         return client
@@ -55,7 +55,7 @@ def authenticate_client(stage: Stage, form: dict[str, str]) -> str:
     return client
 
 
-def basic_credentials(header: str) -> tuple[str, str]:
+def _basic_credentials(header: str) -> tuple[str, str]:
     """Return client and secret of a Basic header; both are empty if it has none."""
     scheme, _, encoded = header.partition(" ")
     try:

@@ -32,7 +32,7 @@ class TokensContract(ABC):
 
     def test_a_token_is_read_as_it_was_stored(self) -> None:
         tokens, acme = self.make()
-        state = tokens.swap(acme, TokenState(), granted_state())
+        state = tokens.swap(acme, TokenState(), _granted_state())
         assert state is not None
         assert state.generation == 1
         assert tokens.read(acme) == state
@@ -51,7 +51,7 @@ class TokensContract(ABC):
 
     def test_a_lease_leaves_the_token_as_it_is(self) -> None:
         tokens, acme = self.make()
-        state = tokens.swap(acme, TokenState(), granted_state())
+        state = tokens.swap(acme, TokenState(), _granted_state())
         assert state is not None
         leased = tokens.swap(acme, state, state.claimed("a process", tokens.now()))
         assert leased is not None
@@ -67,7 +67,7 @@ class TokensContract(ABC):
 
     def test_a_deleted_token_is_not_read_again(self) -> None:
         tokens, acme = self.make()
-        state = tokens.swap(acme, TokenState(), granted_state())
+        state = tokens.swap(acme, TokenState(), _granted_state())
         assert state is not None
         empty = TokenState(state.generation, state.serial + 1)
         assert tokens.swap(acme, state, empty) is not None
@@ -75,7 +75,7 @@ class TokensContract(ABC):
 
     def test_unopened_it_can_still_be_replaced(self) -> None:
         tokens, acme = self.make()
-        tokens.swap(acme, TokenState(), granted_state())
+        tokens.swap(acme, TokenState(), _granted_state())
         state = tokens.read(acme, opened=False)
         assert state.content is None
         empty = TokenState(state.generation, state.serial + 1)
@@ -109,7 +109,7 @@ class TokensContract(ABC):
         assert 0 <= tokens.now() - first < 60
 
 
-def granted_state() -> TokenState:
+def _granted_state() -> TokenState:
     """Return the state of a token that a provider has just issued."""
     return TokenState().granted(
         RESPONSE, at=1000.0, default_lifetime=10.0, proof_key=None

@@ -72,7 +72,7 @@ def is_in_query(row: InboxDelivery, query: DeliveryQuery) -> bool:
     """Whether a query finds a delivery."""
     return (
         query.id in {"", row.id}
-        and (not query.before or is_before(row.id, query.before))
+        and (not query.before or _is_before(row.id, query.before))
         and query.endpoint in {"", row.endpoint}
         and query.nonce in {"", row.nonce}
         and query.run in {"", row.run}
@@ -83,6 +83,6 @@ def is_in_query(row: InboxDelivery, query: DeliveryQuery) -> bool:
     )
 
 
-def is_before(row: str, other: str) -> bool:
+def _is_before(row: str, other: str) -> bool:
     """Whether a row was stored before another one; False without another one."""
     return other.isdecimal() and int(row) < int(other)

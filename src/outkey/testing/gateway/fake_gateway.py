@@ -156,7 +156,7 @@ class FakeGateway(Gateway):
         call = self._build_call(configuration, method, path, **options)
         result = self._take_result(call)
         if isawaitable(result):
-            refuse_async_function(result)
+            _refuse_async_function(result)
         return self._finish(call, result)
 
     async def asend(
@@ -284,7 +284,7 @@ class FakeGateway(Gateway):
             )
         )
         if isawaitable(result):
-            refuse_async_function(result)
+            _refuse_async_function(result)
         return self._finish(Call(settings, request.method, "/"), result)
 
     # ── assertions ──────────────────────────────────────────────────────────────────
@@ -315,7 +315,7 @@ class FakeGateway(Gateway):
         unused = [text for rule in self._rules if (text := rule.unused_text())]
         if unused:
             raise AssertionError(
-                "responses that were not used:\n" + numbered_lines(unused)
+                "responses that were not used:\n" + _numbered_lines(unused)
             )
 
     def assert_all_expected(self) -> None:
@@ -344,7 +344,7 @@ class FakeGateway(Gateway):
         ]
         expected = "There are no rules."
         if rules:
-            expected = "The rules, newest first:\n" + numbered_lines(rules)
+            expected = "The rules, newest first:\n" + _numbered_lines(rules)
         call = f'gateway.on("{request.configuration}", "{request.method}",'
         return (
             f"no rule for the request {request_text(request)}\n{expected}\n"
@@ -364,7 +364,7 @@ class FakeGateway(Gateway):
             if reasons := pattern.mismatches(request):
                 line += f"\n       but {', and '.join(reasons)}"
             requests.append(line)
-        return text + "Sent, oldest first:\n" + numbered_lines(requests)
+        return text + "Sent, oldest first:\n" + _numbered_lines(requests)
 
     # ── instead of the real gateway, and from a recording ───────────────────────────
 
@@ -440,13 +440,13 @@ def diagnosed(response: Response, configuration: Configuration) -> Response:
     return replace(response, cause=diagnosis.cause, remedy=diagnosis.remedy)
 
 
-def refuse_async_function(result: Awaitable[object]) -> NoReturn:
+def _refuse_async_function(result: Awaitable[object]) -> NoReturn:
     """Refuse the result of an asynchronous function outside of `asend`."""
     if iscoroutine(result):
         result.close()  # else Python warns that it was never awaited
     raise TypeError("an async function can respond to asend only")
 
 
-def numbered_lines(texts: Iterable[str]) -> str:
+def _numbered_lines(texts: Iterable[str]) -> str:
     """Return texts as a numbered list."""
     return "\n".join(f"  {number}. {text}" for number, text in enumerate(texts, 1))

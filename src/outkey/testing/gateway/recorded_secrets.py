@@ -179,7 +179,9 @@ def masked_header(name: str, value: str) -> str:
 def masked_parameters(params: Mapping[str, object]) -> dict[str, object]:
     """Return the parameters of a query or form, masked by name and form."""
     return {
-        name: masked_entirely(value) if is_secret_name(name) else masked_members(value)
+        name: _masked_entirely(value)
+        if _is_secret_name(name)
+        else masked_members(value)
         for name, value in params.items()
     }
 
@@ -188,7 +190,7 @@ def masked_members(value: object) -> object:
     """Return a JSON value whose secret members are masked, by name and by form."""
     if isinstance(value, Mapping):
         return {
-            key: masked_entirely(part)
+            key: _masked_entirely(part)
             if is_secret_member(key)
             else masked_members(part)
             for key, part in value.items()
@@ -198,12 +200,12 @@ def masked_members(value: object) -> object:
     return masked_forms(value) if isinstance(value, str) else value
 
 
-def masked_entirely(value: object) -> object:
+def _masked_entirely(value: object) -> object:
     """Return a value with a mask for each text and number in it."""
     if isinstance(value, Mapping):
-        return {key: masked_entirely(part) for key, part in value.items()}
+        return {key: _masked_entirely(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [masked_entirely(part) for part in value]
+        return [_masked_entirely(part) for part in value]
     if value is None or value == "" or isinstance(value, bool):
         return value
     return MASK
@@ -216,7 +218,7 @@ def masked_forms(text: str) -> str:
         name, value = match.groups()
         # The value may be a URL with parameters of its own.
         masked_value = (
-            MASK if is_secret_name(name) else _PARAMETER.sub(mask_parameter, value)
+            MASK if _is_secret_name(name) else _PARAMETER.sub(mask_parameter, value)
         )
         return f"{name}={masked_value}"
 
@@ -241,7 +243,7 @@ def masked_path(path: str) -> str:
     return "/".join(MASK if is_secret_segment(part) else part for part in segments)
 
 
-def is_secret_name(name: str) -> bool:
+def _is_secret_name(name: str) -> bool:
     """Whether a parameter of this name usually carries a secret."""
     return is_secret_parameter(name) and not _PAGE_TOKEN.fullmatch(name)
 

@@ -182,14 +182,14 @@ def masked_exchange(exchange: RecordedExchange, known: KnownSecrets) -> Facts:
     as a whole: the body of the response, then its headers, then the request.
     """
     known = known.with_others(exchange.username, exchange.secrets)
-    facts: Facts = {"request": request_facts(exchange.request, known)}
+    facts: Facts = {"request": _request_facts(exchange.request, known)}
     if exchange.error is not None:
-        facts["error"] = error_facts(exchange.error, known)
+        facts["error"] = _error_facts(exchange.error, known)
     elif exchange.response is not None:
         facts["response"] = response_facts(exchange.response, known)
     for part, names in _MASKED_LAST:
         if part in facts and known.are_in(values_of(facts)):
-            facts[part] = mask_parts(facts[part], names)
+            facts[part] = _mask_parts(facts[part], names)
     return facts
 
 
@@ -203,7 +203,7 @@ def values_of(facts: Facts) -> list[object]:
     ]
 
 
-def request_facts(request: FakeRequest, known: KnownSecrets) -> Facts:
+def _request_facts(request: FakeRequest, known: KnownSecrets) -> Facts:
     """Return a request as it is written."""
     headers = tuple(
         pair for pair in request.headers if pair[0].lower() != "content-type"
@@ -215,7 +215,7 @@ def request_facts(request: FakeRequest, known: KnownSecrets) -> Facts:
         "params": known.masked_value(masked_parameters(request.params)),
         "headers": mapping_of(known.masked_headers(headers)),
     }
-    facts |= content_facts(request.content, request.body, known)
+    facts |= _content_facts(request.content, request.body, known)
     return {
         name: value for name, value in facts.items() if value or name in _BODY_KINDS
     }
@@ -237,13 +237,13 @@ def response_facts(response: Response, known: KnownSecrets) -> Facts:
         "cause": response.cause and str(response.cause),
         "remedy": response.remedy and str(response.remedy),
     }
-    facts |= content_facts(content, response.body, known)
+    facts |= _content_facts(content, response.body, known)
     return {
         name: value for name, value in facts.items() if value or name in _BODY_KINDS
     }
 
 
-def content_facts(content: BodyContent, body: bytes, known: KnownSecrets) -> Facts:
+def _content_facts(content: BodyContent, body: bytes, known: KnownSecrets) -> Facts:
     """Return a body as it is written: nothing for an empty one."""
     kind, value = content
     match kind:
@@ -265,7 +265,7 @@ def content_facts(content: BodyContent, body: bytes, known: KnownSecrets) -> Fac
     return {kind: value}
 
 
-def error_facts(error: OutkeyError, known: KnownSecrets) -> Facts:
+def _error_facts(error: OutkeyError, known: KnownSecrets) -> Facts:
     """Return an error as it is written."""
     facts: Facts = {
         "type": type(error).__name__,
@@ -279,7 +279,7 @@ def error_facts(error: OutkeyError, known: KnownSecrets) -> Facts:
     return {name: value for name, value in facts.items() if value}
 
 
-def mask_parts(facts: Facts, names: Collection[str]) -> Facts:
+def _mask_parts(facts: Facts, names: Collection[str]) -> Facts:
     """Return a request or response with these parts masked as a whole."""
     masked: Facts = {}
     for name, value in facts.items():
@@ -318,14 +318,14 @@ class MaskedText:
         return repr(self._text)
 
 
-def with_masks(value: object) -> object:
+def _with_masks(value: object) -> object:
     """Return a recorded value in which each mask matches anything."""
     if isinstance(value, str):
         return MaskedText(value) if MASK in value else value
     if isinstance(value, dict):
-        return {key: with_masks(part) for key, part in value.items()}
+        return {key: _with_masks(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [with_masks(part) for part in value]
+        return [_with_masks(part) for part in value]
     return value
 
 
@@ -347,7 +347,7 @@ def read_recording(
     rules: list[tuple[RequestPattern, list[RuleResult]]] = []
     for exchange in exchanges:
         pattern = read_request(exchange["request"], compare_body=compare_body)
-        result = read_result(exchange)
+        result = _read_result(exchange)
         equal_rules = [results for other, results in rules if other == pattern]
         if equal_rules:
             equal_rules[0].append(result)
@@ -366,10 +366,10 @@ def read_request(facts: Facts, *, compare_body: bool) -> RequestPattern:
     content = None
     if compare_body:
         recorded = body_of(facts)
-        content = BodyContent(recorded.kind, with_masks(recorded.value))
+        content = BodyContent(recorded.kind, _with_masks(recorded.value))
         if recorded == BodyContent("text", MASK):
             content = None
-    params = with_masks(facts.get("params", {}))
+    params = _with_masks(facts.get("params", {}))
     assert isinstance(params, dict)
     return RequestPattern(
         configuration=facts["configuration"],
@@ -381,10 +381,10 @@ def read_request(facts: Facts, *, compare_body: bool) -> RequestPattern:
     )
 
 
-def read_result(exchange: Facts) -> RuleResult:
+def _read_result(exchange: Facts) -> RuleResult:
     """Return the response or the error of a recorded exchange."""
     if "error" in exchange:
-        return read_error(exchange["error"])
+        return _read_error(exchange["error"])
     facts = exchange["response"]
     content = body_of(facts)
     pairs = tuple(
@@ -402,7 +402,7 @@ def read_result(exchange: Facts) -> RuleResult:
     )
 
 
-def read_error(facts: Facts) -> OutkeyError:
+def _read_error(facts: Facts) -> OutkeyError:
     """Return a recorded error."""
     kind = getattr(errors, facts["type"])
     error: OutkeyError = kind(

@@ -55,7 +55,7 @@ class RequestPattern:
         reasons = list(self._differences(request))
         # A function may rely on the rest, such as a body that is JSON.
         if not reasons and self.where is not None and not self.where(request):
-            reasons = [f"{function_name(self.where)} returns False"]
+            reasons = [f"{_function_name(self.where)} returns False"]
         return reasons
 
     def _differences(self, request: FakeRequest) -> Iterator[str]:
@@ -67,7 +67,7 @@ class RequestPattern:
             yield f"the path is {request.path}"
         yield from self._other_params(request.params)
         if self.content is not None and self.content != request.content:
-            yield f"the body is {body_text(request.content)}"
+            yield f"the body is {_body_text(request.content)}"
         for name, value in (self.headers or {}).items():
             if name not in request.headers:
                 yield f"the header {name} is missing"
@@ -105,11 +105,11 @@ class RequestPattern:
         if self.params:
             yield f"params {dict(self.params)}"
         if self.content is not None:
-            yield body_text(self.content)
+            yield _body_text(self.content)
         if self.headers:
             yield f"headers {dict(self.headers)}"
         if self.where is not None:
-            yield f"where {function_name(self.where)}"
+            yield f"where {_function_name(self.where)}"
 
 
 @dataclass(eq=False)
@@ -230,14 +230,16 @@ def build_pattern(  # noqa: PLR0913 - the parts of a request, all by keyword
         configuration=configuration,
         method=method,
         path=path,
-        params=expected_params(params, query),
-        content=expected_content(json, data),
-        headers=expected_headers(headers),
+        params=_expected_params(params, query),
+        content=_expected_content(json, data),
+        headers=_expected_headers(headers),
         where=where,
     )
 
 
-def expected_params(params: Params | None, query: str = "") -> dict[str, object] | None:
+def _expected_params(
+    params: Params | None, query: str = ""
+) -> dict[str, object] | None:
     """Return parameters as a request has them; those of a path's query are added.
 
     A value that is not text or a number, such as `unittest.mock.ANY`, stays as it is.
@@ -251,7 +253,7 @@ def expected_params(params: Params | None, query: str = "") -> dict[str, object]
     return expected or None
 
 
-def expected_headers(
+def _expected_headers(
     headers: Mapping[str, str | Secret] | None,
 ) -> dict[str, str] | None:
     """Return headers as a request has them, with a mask for a secret."""
@@ -263,7 +265,7 @@ def expected_headers(
     }
 
 
-def expected_content(json: object, data: Data) -> BodyContent | None:
+def _expected_content(json: object, data: Data) -> BodyContent | None:
     """Return the body to expect; None if any will do."""
     if json is not None and data is None:
         return BodyContent("json", json)  # not encoded: it may contain ANY
@@ -272,7 +274,7 @@ def expected_content(json: object, data: Data) -> BodyContent | None:
     return read_body(*encode_body(json, data))
 
 
-def body_text(content: BodyContent) -> str:
+def _body_text(content: BodyContent) -> str:
     """Return a body in words, cut to one line."""
     if content.kind == "empty":
         return "empty"
@@ -290,14 +292,14 @@ def request_text(request: FakeRequest) -> str:
     target = request.path + (f"?{request.query}" if request.query else "")
     text = f"{request.configuration} {request.method} {target}"
     if request.body:
-        text += f", {body_text(request.content)}"
+        text += f", {_body_text(request.content)}"
     own = {
         name: value for name, value in request.headers if name.lower() != "content-type"
     }
     return text + (f", headers {own}" if own else "")
 
 
-def function_name(function: Callable[..., object]) -> str:
+def _function_name(function: Callable[..., object]) -> str:
     """Return the name of a function of the test."""
     return getattr(function, "__name__", repr(function))
 

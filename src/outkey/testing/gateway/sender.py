@@ -132,10 +132,10 @@ def read_configurations(path: Path) -> MemoryConfigurations:
     document = parse_document(path.read_text("utf-8"))
     configurations = [draft.configuration() for draft in document.drafts]
     owners = {line.name: line.configuration for line in document.lines}
-    return FakeConfigurations(map(without_network, configurations), owners)
+    return FakeConfigurations(map(_without_network, configurations), owners)
 
 
-def without_network(configuration: Configuration) -> Configuration:
+def _without_network(configuration: Configuration) -> Configuration:
     """Return a configuration that needs no token endpoint, script, proxy or challenge.
 
     Its credentials stay where they are in a request.
