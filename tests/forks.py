@@ -16,6 +16,7 @@ import hashlib
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import selectors
 import signal
@@ -60,31 +61,30 @@ django.middleware.clickjacking django.middleware.common django.middleware.locale
 django.middleware.security django.template.backends.django
 django.template.context_processors django.template.loaders.app_directories
 django.template.loaders.cached django.templatetags.cache django.templatetags.l10n
-django.templatetags.tz django.test httptools jmespath joserfc.jwk joserfc.jwt
-outkey.sync.adapters.calendar_cronsim outkey.sync.adapters.files
-outkey.foundation.adapters.paths_jmespath outkey.sync.adapters.tables
-outkey.administration.core.document.differences
-outkey.administration.core.document.export outkey.sync.core.run.remedies
-outkey.sync.core.line.table outkey.administration.engine.editing.changes
-outkey.administration.engine.watching.doctor outkey.administration.engine.editing.fixes
-outkey.administration.engine.editing.line_editing outkey.sync.engine.runs.runner
-outkey.sync.engine.forms.unsaved_lines outkey.sending.engine.tokens.consent
-outkey.hosts.cli.printing.doctor_reports outkey.hosts.cli.main
-outkey.hosts.django.templatetags.outkey outkey.hosts.installation
-outkey.hosts.server.home outkey.hosts.server.web.middleware
-outkey.hosts.server.users.sessions
-outkey.spar psycopg rich.console rich.markup rich.padding rich.progress rich.table
+django.templatetags.tz django.test httptools jmespath joserfc.jwk joserfc.jwt psycopg
+rich.console rich.markup rich.padding rich.progress rich.table
 sqlalchemy.dialects.sqlite typer._adapters urllib3 waitress whitenoise.middleware
 """
+# Packages that are loaded with all their modules.
+PACKAGES = """
+outkey.administration outkey.foundation outkey.hosts.cli outkey.importing
+outkey.sending outkey.spar outkey.sync outkey.webhooks
+"""
+PACKAGES_WITH_DJANGO = {
+    "commands": """
+        outkey.hosts.django.records outkey.hosts.django.rows
+        outkey.hosts.django.workers outkey.hosts.server.backup
+    """,
+    "pages": """
+        outkey.hosts.django.api outkey.hosts.django.pages outkey.hosts.django.records
+        outkey.hosts.django.rows outkey.hosts.django.web outkey.hosts.django.workers
+        outkey.hosts.server.backup outkey.hosts.server.users outkey.hosts.server.web
+    """,
+}
 LOADED_WITH_DJANGO = """
-outkey.administration.engine.access.api_tokens
-outkey.administration.engine.operating.backups
-outkey.administration.engine.operating.future_times
-outkey.administration.engine.operating.readiness
-outkey.administration.engine.operating.workers outkey.hosts.django.production
-outkey.hosts.django.readiness outkey.hosts.django.wiring
-outkey.hosts.server.command_host outkey.hosts.server.production
-outkey.webhooks.adapters.webhook_vault outkey.webhooks.engine.reception
+outkey.hosts.django.production outkey.hosts.django.readiness outkey.hosts.django.wiring
+outkey.hosts.installation outkey.hosts.server.command_host
+outkey.hosts.server.production
 """
 
 
@@ -351,6 +351,14 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
+def load_package(name: str) -> None:
+    """Import all modules of a package that are not programs."""
+    package = importlib.import_module(name)
+    for module in pkgutil.walk_packages(package.__path__, f"{name}."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+
 def load_all_commands(command: Any) -> None:  # noqa: ANN401 - of Typer's own Click
     """Import the modules of all commands, which a process does for its own only."""
     context = command.make_context("outkey", [], resilient_parsing=True)
@@ -362,6 +370,8 @@ def load() -> None:
     """Load what processes need, and let none of them hash for long."""
     for module in LOADED.split():
         __import__(module)
+    for package in PACKAGES.split():
+        load_package(package)
     import typer.main
     from django.contrib.auth.hashers import PBKDF2PasswordHasher
     from django.core import management
@@ -414,6 +424,8 @@ def set_django_up(kind: str) -> None:
     with TemporaryDirectory() as folder:
         os.environ["OUTKEY_HOME"] = folder
         home.prepare(SETTINGS[kind])
+        for package in PACKAGES_WITH_DJANGO[kind].split():
+            load_package(package)
         for module in LOADED_WITH_DJANGO.split():
             __import__(module)
         with redirect_stdout(StringIO()):
