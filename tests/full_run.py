@@ -60,14 +60,63 @@ ROWS = (
     Row("cli/test_webhook_kills.py", "kills; test_sync_kills.py stays"),
     Row("cli/test_push_kills.py", "kills; test_sync_kills.py stays"),
     Row(
-        "cli/test_pair_commands.py::test_an_interrupted_pair_is_resumed",
-        "each request and signal; one of them stays",
-        but=("[POST-15]",),
+        "cli/test_pair_commands.py",
+        "kills and each rule; unit/…/test_pair_faults.py and one rule stay",
+        only=("interrupted_pair", "test_the_rule_decides", "newest_change"),
+        but=("[host-Ada L.]",),
     ),
     Row(
         "cli/test_request_output.py::test_in_a_pipe_every_body_has_exactly_its_bytes",
-        "two ways to print; the first stays",
-        but=("[options0]",),
+        "every body in processes; those on a terminal stay",
+    ),
+    Row(
+        "cli/test_script_commands.py::test_a_script_that_goes_wrong_sends_nothing",
+        "every mistake in processes; scripts/test_leaks.py stays",
+    ),
+    Row(
+        "cli/test_storage_faults.py",
+        "waits for locks and limits; the shortest ones stay",
+        but=("full_disk", "let_go_in_time"),
+    ),
+    Row(
+        "cli/test_graceful_stop.py",
+        "each kind of process; a server with a run and one with a send stay",
+        but=("sqlite_releases", "under_way"),
+    ),
+    Row(
+        "cli/test_http_interface.py",
+        "each token and scope; unit/…/test_api_access.py and two of them stay",
+        only=("without_a_valid_token", "for_its_scopes_only", "test_other_methods"),
+        but=("[unknown]", "[read]", "[send]"),
+    ),
+    Row(
+        "cli/test_operating.py",
+        "waits until a server is not ready; a removed key stays",
+        only=("locked_database", "cannot_be_locked_in", "landlock", "that_lives"),
+    ),
+    Row(
+        "cli/test_webhook_commands.py",
+        "orders of deliveries; unit/webhooks stays",
+        only=("out_of_order", "old_number"),
+    ),
+    Row(
+        "cli/test_times.py",
+        "every command; one for users and one for programs stay",
+        but=("[command0]",),
+    ),
+    Row(
+        "cli/test_demo.py",
+        "homes of version 0.1 and with the demo; make run stays",
+        but=("test_make_run", "production_home"),
+    ),
+    Row(
+        "cli/test_echo.py",
+        "each form of a signature; one form and the records of a run stay",
+        but=("stores_no_record", "[form0]"),
+    ),
+    Row(
+        "cli/test_spar_webhooks.py::test_what_a_delivery_names_is_fetched",
+        "unit/webhooks stays",
     ),
     Row(
         "cli/test_spar_webhooks.py::test_what_the_provider_signs_is_accepted",
@@ -75,14 +124,21 @@ ROWS = (
         but=("[github]", "[standard]"),
     ),
     Row(
-        "cli/test_login_processes.py::test_a_kill_at_any_point_of_a_login_is_recovered",
-        "each point; two stay, before and after the request",
-        but=("[before asking]", "[after asking]"),
+        "cli/test_login_processes.py",
+        "races and kills; one of each stays, and test_token_processes.py",
+        but=(
+            "without_a_token_log_in",
+            "of_a_login_is_recovered[after asking]",
+        ),
     ),
     Row(
-        "cli/test_token_processes.py::test_a_kill_at_any_point_is_recovered",
-        "each point; two stay, before and after the request",
-        but=("[before asking]", "[after asking]"),
+        "cli/test_token_processes.py",
+        "races, kills and holders that stop; one of each stays",
+        but=(
+            "with_an_expired_token",
+            "or_a_person_is_asked[after asking]",
+            "[after claim]",
+        ),
     ),
     Row(
         "cli/test_import.py::test_a_bomb_ends_within_the_limits_of_time_and_memory",
@@ -110,6 +166,60 @@ ROWS = (
         "browser/test_slow_clients.py",
         "clients that wait for seconds; a slow and a silent one stay",
         but=("[nothing-40]", "arrives_too_slowly", "test_loopback_needs_no_proxy"),
+    ),
+    Row(
+        "browser/",
+        "phones, German and keyboards; test_accessibility.py and test_keyboard.py stay",
+        only=("phone", "german", "keyboard", "[Keyboard]", "[dark]"),
+    ),
+    Row(
+        "browser/test_run_pages.py",
+        "what the pages of runs do besides; rejected and removed records stay",
+        but=("rejected_record", "guard_stopped", "download", "numbers_of_the_chart"),
+    ),
+    Row(
+        "browser/test_line_pages.py",
+        "the way through the form, its mistakes, comments and two editors stay",
+        only=("on_the_spot", "renamed", "list_inside", "versions", "unsaved"),
+    ),
+    Row(
+        "browser/test_sync_pages.py",
+        "running a line and its mistakes stay",
+        only=(
+            "keep_their_bounds",
+            "cancelled_stops",
+            "before_it_is_saved",
+            "begins_nothing",
+        ),
+    ),
+    Row(
+        "browser/test_oauth2_pages.py",
+        "a consent, its callback, client credentials and one refusal stay",
+        but=("connects_and", "counts_once", "client_credentials", "[state]"),
+    ),
+    Row(
+        "browser/test_webhook_pages.py",
+        "a webhook from its form to a replay, errors, rights and a token stay",
+        but=("tested_and_its", "errors_are", "operator_sees", "shown_once"),
+    ),
+    Row(
+        "browser/test_script_pages.py",
+        "the example of the specification and one error stay",
+        but=("specifications_example", "syntax_error", "html_in_a_script"),
+    ),
+    Row(
+        "browser/test_permissions.py",
+        "each permission on its own; three programs and unit/…/test_access.py stay",
+        but=("[permissions_pages]", "[permissions_editing]", "[permissions_lines]"),
+    ),
+    Row(
+        "browser/test_page_states.py::test_a_sign_in_that_fails",
+        "test_pages.py locks a sign-in",
+    ),
+    Row(
+        "browser/test_user_rights.py",
+        "many guesses; test_pages.py locks a sign-in",
+        only=("guesses",),
     ),
     Row("browser/test_weight.py", "measures bytes and time of every page"),
     Row("browser/test_german_verdicts.py", "a second language; tests/docs stays"),
@@ -154,6 +264,36 @@ ROWS = (
             "sync_values",
             "webhook_view",
         )
+    ),
+    Row(
+        "database/test_workers.py",
+        "restarts and waits; a worker that is killed and one that fails stay",
+        only=("that_hangs", "while_it_runs", "restart", "told_to_stop", "rate_limit"),
+    ),
+    Row(
+        "database/test_command_line.py::test_the_pages_hold_on_postgresql",
+        "as on SQLite; one program stays",
+        but=("[permissions_rights]",),
+    ),
+    Row(
+        "database/test_readiness.py",
+        "waits; a key, an audit and a database stay",
+        only=("without_a_worker", "locked_database"),
+    ),
+    Row(
+        "database/test_backups.py",
+        "load and other machines; a backup and its restore stay",
+        only=("under_load", "[command1]", "newer_tables"),
+    ),
+    Row(
+        "database/test_sync_faults.py",
+        "sizes at the limit and waits; unit/…/test_hostile_texts.py stays",
+        only=("million_fields", "flat_memory", "[429-3"),
+    ),
+    Row(
+        "database/test_line_rename.py",
+        "in five places; two of them stay",
+        but=("[own postgresql]", "[model sqlite]"),
     ),
     Row("database/test_odd_rows.py", "every column; test_planted_rows.py stays"),
     Row("database/test_every_address.py", "every URL with wrong parameters"),
