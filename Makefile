@@ -21,10 +21,10 @@ tour: $(VENV)/.server ## one request for each method and failure, in the termina
 spar: $(VENV)/.server ## the sparring provider: a local API to test your own configuration with; PORT=9000
 	@$(BIN)/python -m outkey.spar --tls $(if $(filter file,$(origin PORT)),,--port $(PORT))
 
-quick: $(VENV)/.python ## while you work: unit and contract tests, lint and types, without any server; three minutes
+quick: $(VENV)/.python ## while you work: unit and contract tests, lint and types, without any server; four minutes
 	@$(BIN)/python tools/run_tests.py --quick
 
-test: $(VENV)/.dev ## everything that must pass before a change lands, in about ten minutes on two cores
+test: $(VENV)/.dev ## everything that must pass before a change lands, in about a quarter of an hour on two cores
 	@$(BIN)/python tools/run_tests.py
 
 test-full: $(VENV)/.dev ## before a merge to main and a release: all tests at full length, coverage, the handbook

@@ -1,6 +1,6 @@
 """What only the full run does, with the reason for each.
 
-`make test` must end in ten minutes, so that it is run before each change. A row moves
+`make test` must be short enough to be run before each change. A row moves
 tests out of it and names what stays to protect the same rule; nothing is deleted, and
 `make test-full` runs everything. A single test or parameter may also be marked where it
 stands, with `pytest.mark.full`.
