@@ -2,6 +2,7 @@
 
 import os
 import re
+from typing import assert_never
 
 from outkey.foundation.core.errors import SecretMissing, drop_traceback, secret_missing
 from outkey.foundation.core.secret import Secret
@@ -30,9 +31,13 @@ class ReferencedSecrets:
     @drop_traceback
     def open_reference(self, reference: Reference, field: str) -> Secret:
         """Return the secret that a reference names; the field is for errors."""
-        if reference.store is Store.ENV:
-            return _from_environment(reference, field)
-        return _from_file(reference, field, self._files)
+        match reference.store:
+            case Store.ENV:
+                return _from_environment(reference, field)
+            case Store.FILE:
+                return _from_file(reference, field, self._files)
+            case _:
+                assert_never(reference.store)
 
     def refuse_changed_settings(self, configuration: Configuration) -> None:
         """Refuse nothing: no voucher is stored that a document could differ from."""

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import assert_never
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
@@ -44,14 +45,24 @@ def parse_reference(text: str, *, field: str) -> Reference:
             hint=Text("Write env:NAME or file:PATH, and store the secret there."),
             field=field,
         )
-    store, _, place = text.partition(":")
-    if store == Store.ENV:
-        _refuse_wrong_variable(place, field)
-    elif not place.startswith("/") or "\0" in place:
+    name, _, place = text.partition(":")
+    store = Store(name)
+    match store:
+        case Store.ENV:
+            _refuse_wrong_variable(place, field)
+        case Store.FILE:
+            _refuse_wrong_path(place, field)
+        case _:
+            assert_never(store)
+    return Reference(store, place)
+
+
+def _refuse_wrong_path(path: str, field: str) -> None:
+    """Refuse what cannot be an absolute path."""
+    if not path.startswith("/") or "\0" in path:
         raise ConfigError(
             Text("a reference to a file needs an absolute path"), field=field
         )
-    return Reference(Store(store), place)
 
 
 def _refuse_wrong_variable(name: str, field: str) -> None:
