@@ -61,7 +61,7 @@ def difference(configuration: Configuration, fix: Fix) -> list[tuple[str, str, s
 def form_changes(fix: Fix, values: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the inputs of an unsaved form that a fix changes, with their new values.
 
-    `values` is the form as `engine.managing.editing` describes it. There is nothing to
+    `values` is the form as `editing.editing` describes it. There is nothing to
     change in the form if the fix is about a secret that was not entered in it: the list
     is empty then. A secret is not returned but marked, to be tidied when it is read.
     """

@@ -1,4 +1,4 @@
-"""Values as TOML, which `toml.py` reads."""
+"""Values as TOML, which `parsing.py` reads."""
 
 import json
 import re

@@ -1,6 +1,6 @@
 """Runs of sync lines: requested, begun, saved page by page, and ended.
 
-The rules are `core.sync.run_states`; the rows belong to the host. Whatever reads and
+The rules are `sync.core.run.states`; the rows belong to the host. Whatever reads and
 writes does so in one transaction, and a write that came second is refused.
 """
 

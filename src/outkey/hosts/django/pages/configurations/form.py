@@ -1,7 +1,7 @@
 """The form of a configuration, drawn from the field table. It never shows a secret.
 
-A secret that was typed is read by `engine.managing.editing` and not by the page, so
-that a form with an error is drawn with an empty input again.
+A secret that was typed is read by `administration.engine.editing` and not by the page,
+so that a form with an error is drawn with an empty input again.
 """
 
 import dataclasses
