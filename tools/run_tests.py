@@ -78,12 +78,15 @@ COVERED_TABLES = (
     "tests/database/test_table_faults.py",
     "tests/database/test_table_ids.py",
 )
+# In two parts, so that `make quick` uses two cores to its end.
+UNIT_OF_SYNC = ("tests/unit/sync", "tests/unit/webhooks")
 SUITES = [  # the longest first, so that none is alone at the end
     suite("tests/cli"),
     suite("tests/browser"),
     suite("tests/database", without=COVERED_TABLES),
     suite("tests/peers", without=COVERED_PEERS),
-    suite("tests/unit", covered=True),
+    suite("tests/unit", covered=True, without=UNIT_OF_SYNC),
+    suite(*UNIT_OF_SYNC, covered=True),
     suite("tests/scripts", "tests/faults", covered=True),
     suite("tests/contract", "tests/third_host", *COVERED_PEERS, covered=True),
     suite(*COVERED_TABLES, covered=True),
@@ -97,7 +100,8 @@ QUICK_COMMANDS = (
     "tests/cli/test_help.py",
 )
 QUICK_SUITES = [
-    suite("tests/unit"),
+    suite("tests/unit", without=UNIT_OF_SYNC),
+    suite(*UNIT_OF_SYNC),
     suite("tests/contract", "tests/third_host", "tests/spar", "tests/canary"),
     suite(*QUICK_COMMANDS),
 ]
