@@ -21,7 +21,7 @@ tour: $(VENV)/.server ## one request for each method and failure, in the termina
 spar: $(VENV)/.server ## the sparring provider: a local API to test your own configuration with; PORT=9000
 	@$(BIN)/python -m outkey.spar --tls $(if $(filter file,$(origin PORT)),,--port $(PORT))
 
-quick: $(VENV)/.python ## while you work: unit and contract tests, lint and types, without any server; four minutes
+quick: $(VENV)/.python ## while you work: unit and contract tests, lint and types, without any server; three minutes
 	@$(BIN)/python tools/run_tests.py --quick
 
 test: $(VENV)/.dev ## everything that must pass before a change lands, in about a quarter of an hour on two cores
