@@ -63,7 +63,7 @@ django.template.context_processors django.template.loaders.app_directories
 django.template.loaders.cached django.templatetags.cache django.templatetags.l10n
 django.templatetags.tz django.test httptools jmespath joserfc.jwk joserfc.jwt psycopg
 rich.console rich.markup rich.padding rich.progress rich.table
-sqlalchemy.dialects.sqlite typer._adapters urllib3 waitress whitenoise.middleware
+sqlalchemy.dialects.sqlite typer._adapters waitress whitenoise.middleware
 """
 # Packages that are loaded with all their modules.
 PACKAGES = """

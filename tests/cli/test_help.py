@@ -22,7 +22,7 @@ from outkey.hosts.cli.main import app
 SENTENCE = re.compile(r"[A-Z].*\.", re.DOTALL)
 UNREAD = {"resilient_parsing": True}
 PACKAGES = ("foundation", "sending", "sync", "webhooks", "importing", "administration")
-HEAVY = {"django", "rich", "sqlalchemy", "urllib3"} | {
+HEAVY = {"django", "httptools", "rich", "sqlalchemy"} | {
     f"outkey.{package}.{room}"
     for package in PACKAGES
     for room in ("engine", "adapters")

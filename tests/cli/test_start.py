@@ -38,8 +38,8 @@ FORBIDDEN = {
 # Only to send a request.
 FORBIDDEN_WITHOUT_REQUEST = FORBIDDEN | {
     "httptools",
-    "urllib3",
     "outkey.administration.engine.editing.changes",
+    "outkey.sending.adapters.transport.transport_sockets",
     "outkey.sending.core.diagnosis",
     "outkey.sending.engine.connection_test",
     "outkey.sending.engine.exchange.exchange",

@@ -109,7 +109,7 @@ def _another_transport(runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) 
     """Let the tests of the blocking transport make asynchronous ones."""
     for module in (test_tls_faults, test_ports):
         monkeypatch.setattr(
-            module, "Urllib3Transport", lambda: OnLoop(runner, AsyncioTransport())
+            module, "SocketTransport", lambda: OnLoop(runner, AsyncioTransport())
         )
 
 
@@ -134,7 +134,7 @@ def gateway(
     runner.run(blocking_gateway.aclose())
 
 
-class TestAsyncioTransport(test_ports.TestUrllib3Transport):
+class TestAsyncioTransport(test_ports.TestSocketTransport):
     """The contract of every transport."""
 
 

@@ -11,7 +11,7 @@ from contract.raw_peer import RawPeer, raw_peer
 from outkey.foundation.core.errors import HeaderFormatError
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
-from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.adapters.transport.transport_sockets import SocketTransport
 from outkey.sending.core.request.headers import check_name, check_value
 from outkey.sending.core.request.message import (
     Header,
@@ -36,8 +36,8 @@ def peer() -> Iterator[RawPeer]:
 
 
 @pytest.fixture(scope="module")
-def transport() -> Iterator[Urllib3Transport]:
-    made = Urllib3Transport()
+def transport() -> Iterator[SocketTransport]:
+    made = SocketTransport()
     yield made
     made.close()
 
@@ -57,7 +57,7 @@ def transport() -> Iterator[Urllib3Transport]:
 @example(name="X-Ok", value="a b\tc")
 @example(name="X-Empty", value="")
 def test_one_accepted_header_is_one_line_with_that_value(
-    peer: RawPeer, transport: Urllib3Transport, name: str, value: str
+    peer: RawPeer, transport: SocketTransport, name: str, value: str
 ) -> None:
     try:
         check_name(name, field="f")

@@ -33,7 +33,7 @@ from outkey.sending.adapters.secrets.secrets_stored import StoredSecrets
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.sending.adapters.transport.listeners_file import ListenerFiles
 from outkey.sending.adapters.transport.resolver_system import SystemResolver
-from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.adapters.transport.transport_sockets import SocketTransport
 from outkey.sending.adapters.transport.transports_on_demand import TransportOnDemand
 from outkey.sending.adapters.vouching.codes import KeyedVouchers
 from outkey.sending.adapters.vouching.seen_file import SeenRowsFile
@@ -144,7 +144,7 @@ class TestAsyncFakeTransport(TestFakeTransport):
         return Looped()
 
 
-class TestUrllib3Transport(TransportContract):
+class TestSocketTransport(TransportContract):
     @pytest.fixture(autouse=True)
     def _closing(self) -> Iterator[None]:
         with contextlib.ExitStack() as self.stack:
@@ -162,7 +162,7 @@ class TestUrllib3Transport(TransportContract):
                 b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(FLOOD) + FLOOD
             ),
         }
-        transport = Urllib3Transport()
+        transport = SocketTransport()
         self.stack.callback(transport.close)
         if scene is Scene.IS_NOT_THERE:
             with socket.create_server(("127.0.0.1", 0)) as closed:
@@ -173,12 +173,10 @@ class TestUrllib3Transport(TransportContract):
         return _Parsed(transport, Origin("http", "127.0.0.1", peer.port), peer.requests)  # type: ignore[arg-type]
 
 
-class TestTransportOnDemand(TestUrllib3Transport):
+class TestTransportOnDemand(TestSocketTransport):
     @pytest.fixture(autouse=True)
     def _on_demand(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(
-            sys.modules[__name__], "Urllib3Transport", TransportOnDemand
-        )
+        monkeypatch.setattr(sys.modules[__name__], "SocketTransport", TransportOnDemand)
 
 
 class _Parsed(Trial):

@@ -22,7 +22,7 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.transport.transport_asyncio import AsyncioTransport
-from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.adapters.transport.transport_sockets import SocketTransport
 from outkey.sending.core.request.message import (
     Header,
     Proxy,
@@ -46,7 +46,7 @@ Talk = Callable[[socket.socket], None]
 @pytest.fixture(params=["blocking", "asynchronous"])
 def transport(request: pytest.FixtureRequest) -> Iterator[Transport | OnLoop]:
     if request.param == "blocking":
-        made = Urllib3Transport()
+        made = SocketTransport()
         yield made
         made.close()
         return

@@ -121,7 +121,7 @@ def test_the_metadata_are_those_of_the_project(built: Built) -> None:
         if "extra ==" not in requirement
     ]
     names = {re.split(r"[<>=,;\[ ]", requirement)[0] for requirement in without_extra}
-    assert names == {"cryptography", "httptools", "jmespath", "urllib3"}
+    assert names == {"cryptography", "httptools", "jmespath"}
 
 
 def test_the_sdist_is_whole_and_builds_the_same_wheel(

@@ -44,7 +44,7 @@ from outkey.sending.adapters.secrets.keyring import new_keyring, parse
 from outkey.sending.adapters.secrets.secrets_envelope import seal, unseal
 from outkey.sending.adapters.transport import resolver_system, tls_context
 from outkey.sending.adapters.transport.resolver_system import SystemResolver
-from outkey.sending.adapters.transport.transport_urllib3 import wire_form, wire_parts
+from outkey.sending.adapters.transport.transport_sockets import wire_form, wire_parts
 from outkey.sending.core.configuration.configuration import build
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.request.message import Header, Request, Source
@@ -127,7 +127,7 @@ def test_retry_after_zero_is_no_storm() -> None:
 def test_connecting_and_shaking_hands_share_one_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("urllib3.util.connection.create_connection", _slowly(0.4))
+    monkeypatch.setattr(socket, "create_connection", _slowly(0.4))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://127.0.0.1:{silent.getsockname()[1]}"
         limits = (
@@ -140,8 +140,8 @@ def test_connecting_and_shaking_hands_share_one_time(
     assert time.monotonic() - started < 0.8
 
 
-def _slowly(seconds: float):  # noqa: ANN202 - a stand-in for urllib3's own function
-    from urllib3.util.connection import create_connection as real
+def _slowly(seconds: float):  # noqa: ANN202 - a stand-in for the function of `socket`
+    real = socket.create_connection
 
     def connect(*args: object, **kwargs: object) -> socket.socket:
         time.sleep(seconds)

@@ -20,10 +20,10 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
-from outkey.sending.adapters.transport import transport_urllib3
+from outkey.sending.adapters.transport import transport_sockets
 from outkey.sending.adapters.transport.inflate import inflate, inflate_parts
 from outkey.sending.adapters.transport.response_reader import MAX_WHOLE
-from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.adapters.transport.transport_sockets import SocketTransport
 from outkey.sending.core.request.message import (
     BodyStream,
     Header,
@@ -41,13 +41,13 @@ LIMIT = 10 * MEBIBYTE
 
 
 @pytest.fixture
-def transport() -> Iterator[Urllib3Transport]:
-    made = Urllib3Transport()
+def transport() -> Iterator[SocketTransport]:
+    made = SocketTransport()
     yield made
     made.close()
 
 
-def ask(transport: Urllib3Transport, port: int, **changes: object) -> Response:
+def ask(transport: SocketTransport, port: int, **changes: object) -> Response:
     origin = Origin("http", "127.0.0.1", port)
     values: dict[str, object] = {
         "addresses": ("127.0.0.1",),
@@ -104,7 +104,7 @@ def chunked(body: bytes, size: int = 10_000) -> bytes:
     ],
 )
 def test_a_large_body_arrives_in_parts_and_the_connection_is_kept(
-    transport: Urllib3Transport, answer: bytes, size: int | None
+    transport: SocketTransport, answer: bytes, size: int | None
 ) -> None:
     with raw_peer(answer) as peer:
         for _ in range(3):
@@ -127,9 +127,7 @@ def test_a_large_body_arrives_in_parts_and_the_connection_is_kept(
     ],
     ids=["small", "an error", "a redirect"],
 )
-def test_other_bodies_are_read_whole(
-    transport: Urllib3Transport, answer: bytes
-) -> None:
+def test_other_bodies_are_read_whole(transport: SocketTransport, answer: bytes) -> None:
     with raw_peer(answer) as peer:
         response = ask(transport, peer.port)
         assert response.stream is None
@@ -137,14 +135,14 @@ def test_other_bodies_are_read_whole(
 
 
 def test_a_body_that_arrived_with_its_head_is_whole(
-    transport: Urllib3Transport,
+    transport: SocketTransport,
 ) -> None:
     with raw_peer(chunked(b"ok")) as peer:
         assert ask(transport, peer.port).body == b"ok"
 
 
 def test_a_part_arrives_before_the_next_one_is_sent(
-    transport: Urllib3Transport,
+    transport: SocketTransport,
 ) -> None:
     seen = threading.Event()
 
@@ -171,21 +169,21 @@ def in_two_parts(stream: socket.socket) -> None:
 
 
 def test_a_small_body_that_ends_soon_is_whole(
-    transport: Urllib3Transport, monkeypatch: pytest.MonkeyPatch
+    transport: SocketTransport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport_urllib3, "SETTLE_SECONDS", 5.0)
+    monkeypatch.setattr(transport_sockets, "SETTLE_SECONDS", 5.0)
     with serving(in_two_parts) as port:
         response = ask(transport, port)
         assert (response.body, response.stream) == (b"ab", None)
 
 
-def test_nobody_waits_for_a_body_that_goes_on(transport: Urllib3Transport) -> None:
+def test_nobody_waits_for_a_body_that_goes_on(transport: SocketTransport) -> None:
     with serving(in_two_parts) as port:
         assert list(stream_of(ask(transport, port))) == [b"a", b"b"]
 
 
 def test_the_end_of_the_connection_ends_a_body_without_a_length(
-    transport: Urllib3Transport,
+    transport: SocketTransport,
 ) -> None:
     def talk(stream: socket.socket) -> None:
         stream.recv(65536)
@@ -217,7 +215,7 @@ def endless(stream: socket.socket) -> None:
     [(truncated, ResponseBroken), (stalled, TimedOut), (endless, ResponseTooLarge)],
 )
 def test_a_body_that_breaks_is_a_typed_error_and_its_connection_is_closed(
-    transport: Urllib3Transport, talk: object, error: type[OutkeyError]
+    transport: SocketTransport, talk: object, error: type[OutkeyError]
 ) -> None:
     with serving(talk, talk) as port:  # type: ignore[arg-type]
         for _ in range(2):
@@ -229,13 +227,13 @@ def test_a_body_that_breaks_is_a_typed_error_and_its_connection_is_closed(
 
 
 def test_a_stated_length_over_the_limit_is_refused_at_once(
-    transport: Urllib3Transport,
+    transport: SocketTransport,
 ) -> None:
     with raw_peer(with_length(BODY)) as peer, pytest.raises(ResponseTooLarge):
         ask(transport, peer.port, response_bytes=100_000)
 
 
-def test_a_bomb_ends_at_the_limit(transport: Urllib3Transport) -> None:
+def test_a_bomb_ends_at_the_limit(transport: SocketTransport) -> None:
     body = gzip.compress(b"\0" * 100 * MEBIBYTE)
     with raw_peer(with_length(body, b"Content-Encoding: gzip")) as peer:
         stream = stream_of(ask(transport, peer.port))
@@ -246,7 +244,7 @@ def test_a_bomb_ends_at_the_limit(transport: Urllib3Transport) -> None:
         assert sum(sizes) <= LIMIT
 
 
-def test_a_body_that_nobody_reads_is_hung_up_on(transport: Urllib3Transport) -> None:
+def test_a_body_that_nobody_reads_is_hung_up_on(transport: SocketTransport) -> None:
     closed = threading.Event()
 
     def talk(stream: socket.socket) -> None:
@@ -269,7 +267,7 @@ def test_a_body_that_nobody_reads_is_hung_up_on(transport: Urllib3Transport) -> 
         assert closed.wait(5)
 
 
-def test_a_body_through_a_proxy_is_streamed_too(transport: Urllib3Transport) -> None:
+def test_a_body_through_a_proxy_is_streamed_too(transport: SocketTransport) -> None:
     with raw_peer(with_length(BODY)) as peer:
         proxy = Proxy(Origin("http", "127.0.0.1", peer.port))
         stream = stream_of(ask(transport, 80, proxy=proxy))
@@ -297,7 +295,7 @@ class Repeated:
 
 
 def test_a_body_from_a_source_arrives_whole_and_again(
-    transport: Urllib3Transport,
+    transport: SocketTransport,
 ) -> None:
     source = Repeated(3_000_000)
     with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as peer:

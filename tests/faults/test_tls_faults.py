@@ -35,7 +35,7 @@ from outkey.sending.adapters.transport.tls_context import (
     make_context,
     tls_failure,
 )
-from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.adapters.transport.transport_sockets import SocketTransport
 from outkey.sending.core.request.message import (
     Header,
     Request,
@@ -87,7 +87,7 @@ def send(
     request = Request(
         "GET", origin, "/", (Header("Host", origin.authority, Source.DEFAULT),)
     )
-    transport = Urllib3Transport()
+    transport = SocketTransport()
     try:
         return transport.send(request, route)
     finally:

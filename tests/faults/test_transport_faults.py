@@ -28,8 +28,8 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.origin import Origin
 from outkey.hosts.file import from_text
-from outkey.sending.adapters.transport import connection_pool, transport_urllib3
-from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.adapters.transport import connection_pool, transport_sockets
+from outkey.sending.adapters.transport.transport_sockets import SocketTransport
 from outkey.sending.core.request.message import (
     Header,
     Request,
@@ -68,8 +68,8 @@ def gateway(spar: Spar, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
 
 
 @pytest.fixture
-def transport() -> Iterator[Urllib3Transport]:
-    made = Urllib3Transport()
+def transport() -> Iterator[SocketTransport]:
+    made = SocketTransport()
     yield made
     made.close()
 
@@ -188,7 +188,7 @@ def test_a_post_on_a_connection_that_dies_under_it_is_not_repeated() -> None:
 
 
 def upload(
-    transport: Urllib3Transport, port: int, size: int, silence: float = 5.0
+    transport: SocketTransport, port: int, size: int, silence: float = 5.0
 ) -> Response:
     origin = Origin("http", "127.0.0.1", port)
     route = Route(("127.0.0.1",), "p", TlsSettings(), 1.0, silence, 20.0, 1024)
@@ -196,7 +196,7 @@ def upload(
     return transport.send(Request("PUT", origin, "/", (length,), b"x" * size), route)
 
 
-def test_a_large_upload_arrives_whole(transport: Urllib3Transport) -> None:
+def test_a_large_upload_arrives_whole(transport: SocketTransport) -> None:
     with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as server:
         for _ in range(2):
             assert upload(transport, server.port, 10_000_000).status == 204
@@ -210,7 +210,7 @@ def test_a_large_upload_arrives_whole(transport: Urllib3Transport) -> None:
 
 
 def test_an_answer_that_comes_before_the_upload_was_read_counts(
-    transport: Urllib3Transport,
+    transport: SocketTransport,
 ) -> None:
     def talk(stream: socket.socket) -> None:
         stream.recv(100)
@@ -223,7 +223,7 @@ def test_an_answer_that_comes_before_the_upload_was_read_counts(
 
 
 def test_an_upload_that_is_hung_up_on_is_a_failed_connection(
-    transport: Urllib3Transport,
+    transport: SocketTransport,
 ) -> None:
     with serving(lambda stream: stream.recv(100)) as port:
         with pytest.raises(ConnectionFailed) as caught:
@@ -232,7 +232,7 @@ def test_an_upload_that_is_hung_up_on_is_a_failed_connection(
 
 
 def test_an_upload_that_nobody_reads_ends_at_the_silence(
-    transport: Urllib3Transport,
+    transport: SocketTransport,
 ) -> None:
     finished = threading.Event()
     with serving(lambda stream: stream.recv(1) and finished.wait(5)) as port:
@@ -252,7 +252,7 @@ def test_no_frame_of_a_failed_exchange_holds_the_credentials(
     assert places_showing("spar-token", caught.value, every_frame(caught.value)) == []
 
 
-def test_a_kept_connection_is_used_again(transport: Urllib3Transport) -> None:
+def test_a_kept_connection_is_used_again(transport: SocketTransport) -> None:
     with raw_peer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") as peer:
         for _ in range(5):
             assert send_raw(transport, peer.port).body == b"ok"
@@ -272,7 +272,7 @@ def test_a_kept_connection_is_used_again(transport: Urllib3Transport) -> None:
     ],
 )
 def test_a_connection_that_ends_or_is_out_of_step_is_not_used_again(
-    transport: Urllib3Transport, answer: bytes
+    transport: SocketTransport, answer: bytes
 ) -> None:
     with raw_peer(answer) as peer:
         for _ in range(3):
@@ -291,14 +291,14 @@ def test_a_connection_that_ends_or_is_out_of_step_is_not_used_again(
     ],
 )
 def test_an_answer_that_is_out_of_step_is_refused(
-    transport: Urllib3Transport, answer: bytes
+    transport: SocketTransport, answer: bytes
 ) -> None:
     with raw_peer(answer) as server, pytest.raises(ConnectionFailed):
         send_raw(transport, server.port)
 
 
 def test_a_small_body_in_a_large_wrapping_is_refused(
-    transport: Urllib3Transport,
+    transport: SocketTransport,
 ) -> None:
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunks = b"1;" + b"x" * 1_500_000 + b"\r\na\r\n0\r\n\r\n"
@@ -317,13 +317,13 @@ def test_a_small_body_in_a_large_wrapping_is_refused(
     ],
 )
 def test_an_answer_that_is_no_http_is_a_failed_connection(
-    transport: Urllib3Transport, answer: bytes
+    transport: SocketTransport, answer: bytes
 ) -> None:
     with raw_peer(answer) as peer, pytest.raises((ConnectionFailed, TimedOut)):
         send_raw(transport, peer.port)
 
 
-def test_folded_header_lines_become_one(transport: Urllib3Transport) -> None:
+def test_folded_header_lines_become_one(transport: SocketTransport) -> None:
     answer = b"HTTP/1.1 200 OK\r\nX-Folded: a\r\n b\r\nContent-Length: 0\r\n\r\n"
     with raw_peer(answer) as peer:
         assert send_raw(transport, peer.port).headers["X-Folded"] == "a b"
@@ -342,12 +342,12 @@ ENCODED = {
 
 @pytest.mark.parametrize("encoding", ENCODED)
 def test_compressed_answers_are_inflated_and_unknown_ones_left_alone(
-    transport: Urllib3Transport, encoding: str
+    transport: SocketTransport, encoding: str
 ) -> None:
     assert inflate_over_the_wire(transport, encoding, ENCODED[encoding]) == b"hello"
 
 
-def test_raw_deflate_is_read_too(transport: Urllib3Transport) -> None:
+def test_raw_deflate_is_read_too(transport: SocketTransport) -> None:
     compressor = zlib.compressobj(wbits=-15)
     body = compressor.compress(b"hello") + compressor.flush()
     assert inflate_over_the_wire(transport, "deflate", body) == b"hello"
@@ -358,14 +358,14 @@ def test_raw_deflate_is_read_too(transport: Urllib3Transport) -> None:
 )
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
 def test_damaged_compression_is_a_broken_answer(
-    transport: Urllib3Transport, encoding: str, body: bytes
+    transport: SocketTransport, encoding: str, body: bytes
 ) -> None:
     with pytest.raises(ResponseBroken):
         inflate_over_the_wire(transport, encoding, body)
 
 
 def inflate_over_the_wire(
-    transport: Urllib3Transport, encoding: str, body: bytes
+    transport: SocketTransport, encoding: str, body: bytes
 ) -> bytes:
     head = (
         f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length:"
@@ -376,7 +376,7 @@ def inflate_over_the_wire(
 
 
 def send_raw(
-    transport: Urllib3Transport, port: int, method: str = "GET", **changes: object
+    transport: SocketTransport, port: int, method: str = "GET", **changes: object
 ) -> Response:
     origin = Origin("http", "127.0.0.1", port)
     values: dict[str, object] = {
@@ -396,7 +396,7 @@ def send_raw(
 
 
 def test_the_second_vetted_address_is_tried_when_the_first_refuses(
-    transport: Urllib3Transport,
+    transport: SocketTransport,
 ) -> None:
     with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as peer:
         assert (
@@ -406,7 +406,7 @@ def test_the_second_vetted_address_is_tried_when_the_first_refuses(
 
 
 def test_a_kept_connection_to_an_address_no_longer_vetted_is_dropped(
-    transport: Urllib3Transport,
+    transport: SocketTransport,
 ) -> None:
     with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as peer:
         send_raw(transport, peer.port)
@@ -415,7 +415,7 @@ def test_a_kept_connection_to_an_address_no_longer_vetted_is_dropped(
         assert peer.connections == 1
 
 
-def test_partitions_never_share_a_connection(transport: Urllib3Transport) -> None:
+def test_partitions_never_share_a_connection(transport: SocketTransport) -> None:
     with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as peer:
         for partition in ("a", "b", "a", "b"):
             send_raw(transport, peer.port, partition=partition)
@@ -423,7 +423,7 @@ def test_partitions_never_share_a_connection(transport: Urllib3Transport) -> Non
 
 
 def test_idle_connections_are_bounded(
-    transport: Urllib3Transport, monkeypatch: pytest.MonkeyPatch
+    transport: SocketTransport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection_pool, "MAX_IDLE", 3)
     with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as peer:
@@ -437,7 +437,7 @@ def test_idle_connections_are_bounded(
 
 
 def test_an_old_idle_connection_is_not_used(
-    transport: Urllib3Transport, monkeypatch: pytest.MonkeyPatch
+    transport: SocketTransport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection_pool, "IDLE_SECONDS_UNREPEATABLE", -1.0)
     with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as peer:
@@ -454,7 +454,7 @@ def test_an_old_idle_connection_is_not_used(
 
 
 def test_a_child_process_leaves_the_parents_connections_alone(
-    transport: Urllib3Transport,
+    transport: SocketTransport,
 ) -> None:
     with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as peer:
         send_raw(transport, peer.port)
@@ -469,7 +469,7 @@ def test_a_child_process_leaves_the_parents_connections_alone(
         assert peer.connections == 2
 
 
-def test_a_connection_that_meets_itself_is_refused(transport: Urllib3Transport) -> None:
+def test_a_connection_that_meets_itself_is_refused(transport: SocketTransport) -> None:
     """A connection to a free ephemeral port can reach itself; enforced here."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -477,13 +477,8 @@ def test_a_connection_that_meets_itself_is_refused(transport: Urllib3Transport) 
         probe.connect(("127.0.0.1", port))  # a simultaneous open with itself
         assert probe.getsockname() == probe.getpeername()
 
-        from urllib3.connection import HTTPConnection
-
-        connection = HTTPConnection("127.0.0.1", port)
-        connection.sock = probe
         with pytest.raises(EgressDenied, match="back to itself"):
-            transport_urllib3._refuse_self_connection(connection)
-        connection.sock = None  # type: ignore[assignment]
+            transport_sockets._refuse_self_connection(probe)
 
 
 def test_an_unknown_host_is_a_dns_failure() -> None:

@@ -266,29 +266,29 @@ def test_more_requests_than_allowed_are_a_storm(
 
 
 def test_a_request_without_credentials_is_bad(monkeypatch: pytest.MonkeyPatch) -> None:
-    from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+    from outkey.sending.adapters.transport.transport_sockets import SocketTransport
 
-    send = Urllib3Transport.send
+    send = SocketTransport.send
 
-    def forgetful(self: Urllib3Transport, request: Request, route: Route) -> Response:
+    def forgetful(self: SocketTransport, request: Request, route: Route) -> Response:
         kept = tuple(h for h in request.headers if h.name != "Authorization")
         return send(self, request.with_headers(kept), route)
 
-    monkeypatch.setattr(Urllib3Transport, "send", forgetful)
+    monkeypatch.setattr(SocketTransport, "send", forgetful)
     played = only(METHODS["bearer"], "works")
     assert played.verdict is DrillVerdict.BAD
     assert "3 requests were sent WITHOUT CREDENTIALS" in played.meaning
 
 
 def test_a_time_out_that_is_not_kept_is_bad(monkeypatch: pytest.MonkeyPatch) -> None:
-    from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+    from outkey.sending.adapters.transport.transport_sockets import SocketTransport
 
-    send = Urllib3Transport.send
+    send = SocketTransport.send
 
-    def patient(self: Urllib3Transport, request: Request, route: Route) -> Response:
+    def patient(self: SocketTransport, request: Request, route: Route) -> Response:
         return send(self, request, route._replace(read_timeout=3, time_left=3))
 
-    monkeypatch.setattr(Urllib3Transport, "send", patient)
+    monkeypatch.setattr(SocketTransport, "send", patient)
     played = only(build("acme", BEARER | {"limits.total_timeout": 0.5}), "silence")
     assert played.verdict is DrillVerdict.BAD
     assert "The timeout was exceeded" in played.meaning

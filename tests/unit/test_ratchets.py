@@ -40,7 +40,7 @@ def test_only_these_files_reveal_a_secret() -> None:
         "sending/adapters/tokens/signer_jose.py",
         "sync/adapters/tables/databases.py",  # a driver takes the URL as it is
         "sending/adapters/transport/tls_context.py",
-        "sending/adapters/transport/transport_urllib3.py",
+        "sending/adapters/transport/transport_sockets.py",
         "webhooks/adapters/webhook_vault.py",  # the key that seals bodies
         "sending/core/request/sent_secrets.py",
         "sending/core/oauth2/jwt.py",

@@ -32,7 +32,7 @@ from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from outkey.sending.adapters.tokens.signer_jose import JoseSigner
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.sending.adapters.transport.resolver_system import SystemResolver
-from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.adapters.transport.transport_sockets import SocketTransport
 from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.sending.core.configuration.configuration import (
     SECRETS_OF_LOGIN,
@@ -296,7 +296,7 @@ class FastClock:
         SystemClock().call_later(seconds / self._speed, call)
 
 
-class FastTransport(Urllib3Transport):
+class FastTransport(SocketTransport):
     """A transport whose timeouts pass as fast as the clock."""
 
     def __init__(self, speed: float) -> None:

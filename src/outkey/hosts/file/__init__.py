@@ -22,7 +22,7 @@ from outkey.sending.adapters.transport.resolver_system import (
     SystemResolver,
 )
 from outkey.sending.adapters.transport.transport_asyncio import AsyncioTransport
-from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.adapters.transport.transport_sockets import SocketTransport
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.engine.exchange.sender import Asynchronous, Ports, Sender
 from outkey.sending.engine.gateway import Gateway
@@ -72,7 +72,7 @@ def _sender_of(document: Document, tokens: Tokens | None = None) -> Sender:
                 {line.name: line.configuration for line in document.lines},
             ),
             secrets=ReferencedSecrets(),
-            transport=Urllib3Transport(),
+            transport=SocketTransport(),
             resolver=resolver,
             clock=clock,
             audit=LoggingAudit(),

@@ -19,7 +19,7 @@ from outkey.foundation.ports.clock import Clock
 from outkey.hosts.django.notices import MailedNotices
 from outkey.hosts.django.workers.heartbeats import StreamWitness
 from outkey.hosts.django.workers.unattended_work import log_and_continue
-from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.adapters.transport.transport_sockets import SocketTransport
 from outkey.sending.core.configuration.configuration import build
 
 ACTOR = "outkey"
@@ -112,7 +112,7 @@ def webhook(
     key = environment.get("OUTKEY_NOTICE_SECRET")
     return WebhookNotices(
         location=location,
-        transport=Urllib3Transport(),
+        transport=SocketTransport(),
         route=lambda: application.sender.route_to(configuration),
         clock=SystemClock(),
         key=Secret(key) if key else None,

@@ -59,7 +59,7 @@ def test_a_module_of_our_own_that_is_missing_is_a_defect(
 def test_the_package_loads_what_is_used_and_nothing_else() -> None:
     program = (
         "import sys, outkey;"
-        " loaded = {'asyncio', 'urllib3', 'outkey.sending.engine.gateway'};"
+        " loaded = {'asyncio', 'httptools', 'outkey.sending.engine.gateway'};"
         " assert not loaded & {*sys.modules}, loaded & {*sys.modules};"
         " assert outkey.Secret is outkey.Secret;"
         " assert {*outkey.__all__} <= {*dir(outkey)};"

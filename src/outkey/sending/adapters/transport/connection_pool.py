@@ -6,6 +6,7 @@ of credential leaks in curl's history (23 of its CVEs).
 
 import os
 import select
+import selectors
 import socket
 import ssl
 import time
@@ -13,8 +14,6 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from functools import partial
 from typing import Generic, NamedTuple, Protocol, TypeVar
-
-from urllib3.util import wait_for_read
 
 from outkey.foundation.adapters.process_lock import ProcessLock
 from outkey.foundation.core.origin import Origin
@@ -149,7 +148,14 @@ def make_input_check(connected: socket.socket) -> Callable[[], object]:
     one system call.
     """
     if not hasattr(select, "poll"):  # Windows
-        return partial(wait_for_read, connected, timeout=0)
+        return partial(wait_for_input, connected, 0)
     poll = select.poll()
     poll.register(connected, select.POLLIN)
     return partial(poll.poll, 0)
+
+
+def wait_for_input(connected: socket.socket, seconds: float) -> bool:
+    """Wait until there is input, at most for this time; return whether there is."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(connected, selectors.EVENT_READ)
+        return bool(selector.select(seconds))

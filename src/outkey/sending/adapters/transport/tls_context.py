@@ -15,8 +15,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from urllib3.util.ssltransport import SSLTransport
-
 from outkey.foundation.adapters.process_lock import ProcessLock
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -28,6 +26,7 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.adapters.transport.configured_files import ConfiguredFiles
+from outkey.sending.adapters.transport.tls_in_tls import TlsInTls
 from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.request.message import Certificate, Route, TlsSettings
 
@@ -153,6 +152,7 @@ def make_context(
     files = files or ConfiguredFiles()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = _VERSIONS[settings.minimum_version]
+    context.set_alpn_protocols(["http/1.1"])  # some servers assume HTTP/2 without it
     _trust_system(context)
     if settings.ca_file:
         authorities = _read_pem(
@@ -200,7 +200,7 @@ def tls_failure(error: ssl.SSLError) -> OutkeyError:
 def negotiated_tls(connected: object) -> tuple[str, tuple[Certificate, ...]]:
     """Return the negotiated version of TLS, and the chain as it was verified."""
     # Through an https proxy it is TLS inside of TLS.
-    layer = connected.sslobj if isinstance(connected, SSLTransport) else connected
+    layer = connected.session if isinstance(connected, TlsInTls) else connected
     assert isinstance(layer, ssl.SSLSocket | ssl.SSLObject)  # noqa: S101 - the transport makes no other with a context
     if sys.version_info >= (3, 13):
         chain = layer.get_verified_chain()

@@ -38,7 +38,7 @@ from outkey.sending.adapters.transport.tls_context import (
     route_to_proxy,
     tls_failure,
 )
-from outkey.sending.adapters.transport.transport_urllib3 import MAX_REFUSAL, wire_form
+from outkey.sending.adapters.transport.transport_sockets import MAX_REFUSAL, wire_form
 from outkey.sending.core.request.message import (
     IDEMPOTENT,
     Request,

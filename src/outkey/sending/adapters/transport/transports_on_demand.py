@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from outkey.foundation.core.origin import Origin
     from outkey.sending.adapters.transport.configured_files import ConfiguredFiles
     from outkey.sending.adapters.transport.transport_asyncio import AsyncioTransport
-    from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+    from outkey.sending.adapters.transport.transport_sockets import SocketTransport
     from outkey.sending.core.request.message import Peer, Request, Response, Route
 
 
 class TransportOnDemand:
-    """Sends as `Urllib3Transport` does."""
+    """Sends as `SocketTransport` does."""
 
     def __init__(self, files: ConfiguredFiles | None = None) -> None:
         self._files = files
         self._opening = ProcessLock()
-        self._transport: Urllib3Transport | None = None
+        self._transport: SocketTransport | None = None
 
     def send(self, request: Request, route: Route) -> Response:
         return (self._transport or self._open()).send(request, route)
@@ -36,14 +36,14 @@ class TransportOnDemand:
         if self._transport is not None:
             self._transport.close()
 
-    def _open(self) -> Urllib3Transport:
-        from outkey.sending.adapters.transport.transport_urllib3 import (  # noqa: PLC0415
-            Urllib3Transport,
+    def _open(self) -> SocketTransport:
+        from outkey.sending.adapters.transport.transport_sockets import (  # noqa: PLC0415
+            SocketTransport,
         )
 
         with self._opening:
             if self._transport is None:
-                self._transport = Urllib3Transport(self._files)
+                self._transport = SocketTransport(self._files)
             return self._transport
 
 

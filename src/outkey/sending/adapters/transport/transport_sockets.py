@@ -1,8 +1,8 @@
-"""The blocking transport: urllib3's connections in a pool of our own.
+"""The blocking transport: sockets with TLS, in a pool of our own.
 
-urllib3's own pools are not used, on purpose: they copy, retry, redirect and log, and
-their bookkeeping costs more than the exchange itself. urllib3 only opens connections
-and does TLS; requests are written here, and responses are read by ResponseReader.
+No HTTP client is used, on purpose: they copy, retry, redirect and log, and their
+bookkeeping costs more than the exchange itself. Requests are written here, and
+responses are read by ResponseReader.
 """
 
 import contextlib
@@ -15,11 +15,6 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
-from urllib3.util.ssltransport import SSLTransport
-from urllib3.util.wait import wait_for_read
-
 from outkey.foundation.core import errors
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
@@ -29,6 +24,7 @@ from outkey.sending.adapters.transport.connection_pool import (
     ConnectionPool,
     PooledConnection,
     make_input_check,
+    wait_for_input,
 )
 from outkey.sending.adapters.transport.inflate import inflate, inflate_parts, layers_of
 from outkey.sending.adapters.transport.proxy_errors import (
@@ -43,6 +39,7 @@ from outkey.sending.adapters.transport.tls_context import (
     route_to_proxy,
     tls_failure,
 )
+from outkey.sending.adapters.transport.tls_in_tls import TlsInTls
 from outkey.sending.core.request.message import (
     IDEMPOTENT,
     Peer,
@@ -60,9 +57,10 @@ from outkey.sending.core.request.proxy import (
 _CHUNK = 64 * 1024
 SETTLE_SECONDS = 0.01
 MAX_REFUSAL = 64 * 1024  # of a proxy's response to CONNECT, whose body is not read
+_CLOSED = Text("the connection was closed while it was opened")
 
 
-class Urllib3Transport:
+class SocketTransport:
     """Sends requests over keep-alive connections, never shared by configurations."""
 
     def __init__(self, files: ConfiguredFiles | None = None) -> None:
@@ -213,7 +211,7 @@ class _SocketConnection:
         pending = getattr(self.socket, "pending", None)
         if pending is not None and pending():
             return True
-        return wait_for_read(self.socket, timeout=seconds)
+        return wait_for_input(self.socket, seconds)
 
     def set_timeout(self, seconds: float) -> None:
         """Set the timeout of the next operation, which costs a system call."""
@@ -225,83 +223,55 @@ class _SocketConnection:
         self.socket.close()
 
 
-class _TlsConnection(HTTPSConnection):
-    """A connection whose handshake gets the time that connecting has left over."""
-
-    deadline: _Deadline
-
-    def _new_conn(self) -> socket.socket:
-        connected = super()._new_conn()
-        try:
-            connected.settimeout(self.deadline.connect_wait())
-        except errors.TimedOut:
-            connected.close()  # urllib3 cannot close it yet
-            raise
-        return connected
-
-
 def _connect(
     origin: Origin, route: Route, deadline: _Deadline, context: ssl.SSLContext | None
 ) -> PooledConnection[_SocketConnection]:
     """Connect to the first vetted address that accepts, and to no other."""
     failure: errors.RemoteError = errors.ConnectionFailed()
     for address in route.addresses:
-        connection = _new_connection(origin, address, deadline, context)
         try:
-            _open(connection)
+            connected = _open(origin, address, deadline, context)
         except (errors.ConnectionFailed, errors.TimedOut) as error:
             failure = error
         else:
-            return PooledConnection(
-                _SocketConnection(connection.sock), address, context
-            )
+            return PooledConnection(_SocketConnection(connected), address, context)
     raise failure
 
 
-def _open(connection: HTTPConnection) -> None:
-    """Connect, or close everything and raise."""
-    with contextlib.ExitStack() as closing:
-        closing.callback(connection.close)
-        try:
-            connection.connect()
-            _refuse_self_connection(connection)
-        except ssl.SSLError as error:
-            raise tls_failure(error) from None
-        except NewConnectionError:  # in urllib3 this is a kind of ConnectTimeoutError
-            raise errors.ConnectionFailed(
-                Text("the connection was refused or could not be opened")
-            ) from None
-        except (ConnectTimeoutError, TimeoutError):
-            raise errors.ConnectTimedOut from None
-        except (HTTPError, OSError):
-            raise errors.ConnectionFailed(
-                Text("the connection was closed while it was opened")
-            ) from None
-        closing.pop_all()
-
-
-def _new_connection(
+def _open(
     origin: Origin, address: str, deadline: _Deadline, context: ssl.SSLContext | None
-) -> HTTPConnection:
-    wait = deadline.connect_wait()
-    if context is None:
-        return HTTPConnection(address, origin.port, timeout=wait)
-    # Connected to the pinned address, but SNI
-    # and the certificate are those of the host.
-    connection = _TlsConnection(
-        address,
-        origin.port,
-        timeout=wait,
-        ssl_context=context,
-        server_hostname=origin.host,
-    )
-    connection.deadline = deadline
-    return connection
+) -> socket.socket:
+    """Return a connection to a vetted address, with TLS if there is a context."""
+    place = (address, origin.port)
+    try:
+        connected = socket.create_connection(place, deadline.connect_wait())
+    except TimeoutError:
+        raise errors.ConnectTimedOut from None
+    except OSError:
+        raise errors.ConnectionFailed(
+            Text("the connection was refused or could not be opened")
+        ) from None
+    with contextlib.ExitStack() as closing:
+        closing.callback(connected.close)
+        _refuse_self_connection(connected)
+        # Else the end of a request waits until the server has confirmed its beginning.
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if context is not None:
+            # Connected to the pinned address, but SNI
+            # and the certificate are those of the host.
+            connected.settimeout(deadline.connect_wait())
+            connected = _secure(connected, context, origin.host)
+        closing.pop_all()
+    return connected
 
 
-def _refuse_self_connection(connection: HTTPConnection) -> None:
+def _refuse_self_connection(connected: socket.socket) -> None:
     """Refuse a loopback connection to itself (TCP simultaneous open on one port)."""
-    if connection.sock.getsockname() == connection.sock.getpeername():
+    try:
+        is_self = connected.getsockname() == connected.getpeername()
+    except OSError:  # the peer has closed it already
+        raise errors.ConnectionFailed(_CLOSED) from None
+    if is_self:
         raise errors.EgressDenied(
             Text("the connection leads back to itself; nothing listens there")
         )
@@ -327,16 +297,7 @@ def _open_tunnel(
         if failure := tunnel_failure(reader.status):
             raise failure
         connection.set_timeout(deadline.connect_wait())
-        try:
-            secured = _secure(connection.socket, context, origin.host)
-        except ssl.SSLError as error:
-            raise tls_failure(error) from None
-        except TimeoutError:
-            raise errors.ConnectTimedOut from None
-        except OSError:
-            raise errors.ConnectionFailed(
-                Text("the connection was closed while it was opened")
-            ) from None
+        secured = _secure(connection.socket, context, origin.host)
         closing.pop_all()
     return _SocketConnection(secured)
 
@@ -345,10 +306,17 @@ def _secure(
     connected: socket.socket, context: ssl.SSLContext, host: str
 ) -> socket.socket:
     """Return the socket with TLS on it, or with TLS inside of its TLS."""
-    if isinstance(connected, ssl.SSLSocket):
-        # Made for this by urllib3; it has what is used of a socket here.
-        return cast("socket.socket", SSLTransport(connected, context, host))
-    return context.wrap_socket(connected, server_hostname=host)
+    try:
+        if isinstance(connected, ssl.SSLSocket):
+            # It has what is used of a socket here.
+            return cast("socket.socket", TlsInTls(connected, context, host))
+        return context.wrap_socket(connected, server_hostname=host)
+    except ssl.SSLError as error:
+        raise tls_failure(error) from None
+    except TimeoutError:
+        raise errors.ConnectTimedOut from None
+    except OSError:
+        raise errors.ConnectionFailed(_CLOSED) from None
 
 
 class _Exchange:
