@@ -153,7 +153,7 @@ def memory_host(
         vouched_rows=FakeVouchedRows(),
         listeners=FakeListeners(),  # type: ignore[arg-type]  # nothing is served here
         presets=PresetFiles(),
-        sender=world.sender,
+        open_sender=lambda: world.sender,
         policy=Policy,
         queue=lambda: queue,
         sync_ports=sync_ports,

@@ -9,17 +9,12 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from outkey.administration.adapters.policy_file import read_policy
-from outkey.administration.adapters.policy_proxies import PolicyProxies
 from outkey.administration.adapters.preset_files import PresetFiles
 from outkey.administration.adapters.vouched_rows import VouchedRows, VouchedTables
 from outkey.administration.engine.application import Application
 from outkey.administration.engine.watching.audit_trail import AuditTrail
-from outkey.foundation.adapters.clock_shared import SharedClock
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.extras import extra
-from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
-from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.hosts.webhook_ports import (
     HookStorage,
     find_handler,
@@ -28,8 +23,6 @@ from outkey.hosts.webhook_ports import (
 )
 from outkey.sending.adapters.audit.audit_keyed import KeyedAudit
 from outkey.sending.adapters.audit.checkpoints_file import CheckpointFile
-from outkey.sending.adapters.permits_leased import LeasedPermits
-from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from outkey.sending.adapters.secrets.keyring_file import KeySource
 from outkey.sending.adapters.secrets.keyring_loader import (
     KeyringLoader,
@@ -38,18 +31,8 @@ from outkey.sending.adapters.secrets.keyring_loader import (
 )
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.adapters.secrets.secrets_stored import StoredSecrets
-from outkey.sending.adapters.tokens.signer_jose import JoseSigner
-from outkey.sending.adapters.tokens.tokens_stored import StoredTokens
 from outkey.sending.adapters.transport.configured_files import ConfiguredFiles
 from outkey.sending.adapters.transport.listeners_file import ListenerFiles
-from outkey.sending.adapters.transport.resolver_system import (
-    AsyncSystemResolver,
-    SystemResolver,
-)
-from outkey.sending.adapters.transport.transports_on_demand import (
-    AsyncTransportOnDemand,
-    TransportOnDemand,
-)
 from outkey.sending.adapters.vouching.codes import KeyedVouchers
 from outkey.sending.adapters.vouching.seen_file import SeenRowsFile, seen_rows_file
 from outkey.sending.adapters.vouching.vouched_configurations import (
@@ -57,11 +40,9 @@ from outkey.sending.adapters.vouching.vouched_configurations import (
 )
 from outkey.sending.adapters.vouching.vouched_states import VouchedStates
 from outkey.sending.adapters.vouching.vouched_tokens import VouchedTokens
-from outkey.sending.engine.exchange.sender import Asynchronous, Ports, Sender
 from outkey.sync.adapters.vouched_lines import VouchedLines
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.engine.runs.runs import Runs
-from outkey.sync.engine.sync_settings import SyncSettings
 from outkey.webhooks.adapters.secrets_of_webhooks import SecretsWithWebhooks
 
 if TYPE_CHECKING:
@@ -72,6 +53,8 @@ if TYPE_CHECKING:
     from outkey.administration.ports.monitoring import LineRuns
     from outkey.foundation.core.stored_values import OddRow
     from outkey.foundation.ports.database import StateRows
+    from outkey.sending.adapters.scripts_locked.pool import LockedScripts
+    from outkey.sending.engine.exchange.sender import Sender
     from outkey.sending.ports.storage import AuditRows, SeenRows, TokenRows
     from outkey.sync.adapters.tables.borrowed import Borrow
     from outkey.sync.engine.runs.plan import SyncPorts
@@ -132,7 +115,7 @@ def build_application(
     handlers: Iterable[str] = (),
 ) -> Application:
     """Put the adapters around a host's tables; by default the policy is the home's."""
-    policy = policy or partial(read_policy, home, environment)
+    policy = policy or partial(_read_policy, home, environment)
     parts = _Installation(tables, home, environment, policy)
     tables = parts.tables
     storage = tables.storage
@@ -154,7 +137,7 @@ def build_application(
         vouched_rows=parts.vouched_rows,
         listeners=parts.listeners,
         presets=PresetFiles(),
-        sender=parts.sender,
+        open_sender=lambda: parts.sender,
         policy=policy,
         queue=tables.queue,
         sync_ports=parts.open_sync,
@@ -171,8 +154,18 @@ def build_application(
     )
 
 
+def _read_policy(home: Path, environment: Mapping[str, str]) -> Policy:
+    from outkey.administration.adapters.policy_file import read_policy
+
+    return read_policy(home, environment)
+
+
 class _Installation:
-    """The adapters of one installation, each made once."""
+    """The adapters of one installation, each made once.
+
+    What takes long to load is loaded when it is first used: most commands and pages
+    send nothing.
+    """
 
     def __init__(
         self,
@@ -199,7 +192,6 @@ class _Installation:
         self._references = ReferencedSecrets(self._files)
         self.checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
         self.listeners = ListenerFiles(home / "data" / "listening")
-        self._scripts = LockedScripts()
         self._line_files = files_folder(home, environment)
         self.runs = Runs(
             self.tables.runs,
@@ -237,8 +229,31 @@ class _Installation:
         )
 
     @cached_property
+    def _scripts(self) -> LockedScripts:
+        from outkey.sending.adapters.scripts_locked.pool import LockedScripts
+
+        return LockedScripts()
+
+    @cached_property
     def sender(self) -> Sender:
         """The sender of all requests: of gateways, lines, tests and renewals."""
+        from outkey.administration.adapters.policy_proxies import PolicyProxies
+        from outkey.foundation.adapters.clock_shared import SharedClock
+        from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
+        from outkey.foundation.adapters.threads_system import SystemThreads
+        from outkey.sending.adapters.permits_leased import LeasedPermits
+        from outkey.sending.adapters.tokens.signer_jose import JoseSigner
+        from outkey.sending.adapters.tokens.tokens_stored import StoredTokens
+        from outkey.sending.adapters.transport.resolver_system import (
+            AsyncSystemResolver,
+            SystemResolver,
+        )
+        from outkey.sending.adapters.transport.transports_on_demand import (
+            AsyncTransportOnDemand,
+            TransportOnDemand,
+        )
+        from outkey.sending.engine.exchange.sender import Asynchronous, Ports, Sender
+
         tables = self.tables
         storage = tables.storage
         resolver = SystemResolver()
@@ -300,6 +315,7 @@ class _Installation:
         from outkey.sync.adapters.files.store import FileStore
         from outkey.sync.adapters.record_scripts import LockedRecordScripts
         from outkey.sync.engine.runs.plan import PairPorts, SyncPorts
+        from outkey.sync.engine.sync_settings import SyncSettings
 
         tables = self.tables
         return SyncPorts(
@@ -404,6 +420,7 @@ class _StoredTablesOnDemand:
             )
             from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
             from outkey.sync.adapters.tables.store import TableStore
+        from outkey.sync.engine.sync_settings import SyncSettings
 
         tables = self._tables
         own = None

@@ -1,20 +1,23 @@
 """Puts the adapters of webhooks together; their schemes are loaded when needed."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
-from outkey.foundation.ports.database import Database, StateRows
-from outkey.sending.adapters.secrets.keyring_loader import KeyringLoader
-from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
-from outkey.sending.engine.exchange.sender import Sender
-from outkey.sending.ports.sending import Audit
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from outkey.foundation.ports.database import Database, StateRows
+    from outkey.sending.adapters.secrets.keyring_loader import KeyringLoader
+    from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+    from outkey.sending.engine.exchange.sender import Sender
+    from outkey.sending.ports.sending import Audit
     from outkey.webhooks.engine.reception import ReceptionPorts
     from outkey.webhooks.engine.work import Handler
     from outkey.webhooks.ports.webhooks import DeliveryRows
@@ -37,11 +40,11 @@ class HookStorage:
 
 
 def open_hook_ports(
-    deliveries: "DeliveryRows",
+    deliveries: DeliveryRows,
     storage: HookStorage,
     sender: Sender,
     environment: Mapping[str, str] = os.environ,
-) -> "ReceptionPorts":
+) -> ReceptionPorts:
     """Return what webhooks work with."""
     from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
     from outkey.sending.adapters.transport.tls_context import system_authorities
@@ -67,7 +70,7 @@ def open_hook_ports(
     )
 
 
-def find_handler(name: str) -> "Handler":
+def find_handler(name: str) -> Handler:
     """Return the function that a webhook names; a Django signal will do as well."""
     module, _, attribute = name.rpartition(".")
     try:
@@ -75,7 +78,7 @@ def find_handler(name: str) -> "Handler":
     except Exception:  # noqa: BLE001 - a module may raise anything when it is imported
         raise _no_function(name) from None
     if callable(found):
-        return cast("Handler", found)
+        return cast(Handler, found)
     if hasattr(found, "send"):
         return lambda event: found.send(sender=event.webhook, event=event)
     raise _no_function(name)

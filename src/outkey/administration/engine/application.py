@@ -12,9 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from outkey.administration.engine.access.token_memory import TokenMemory
-from outkey.administration.engine.subjects.lines import LineActions
-from outkey.administration.engine.subjects.synchronization import Synchronization
-from outkey.administration.engine.subjects.webhooks import Webhooks
 from outkey.foundation.core.errors import (
     ConfigError,
     Sealed,
@@ -24,7 +21,6 @@ from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_values import OddRow, is_odd
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import Tag
-from outkey.sending.core.configuration.checks import configuration_findings
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
     from collections.abc import (
@@ -49,6 +45,9 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.administration.engine.editing.drafts import CandidateConfiguration
     from outkey.administration.engine.editing.editing import Edit
     from outkey.administration.engine.editing.key_steps import KeyAdministration
+    from outkey.administration.engine.subjects.lines import LineActions
+    from outkey.administration.engine.subjects.synchronization import Synchronization
+    from outkey.administration.engine.subjects.webhooks import Webhooks
     from outkey.administration.engine.watching.audit_trail import AuditTrail
     from outkey.administration.engine.watching.background import BackgroundWork
     from outkey.administration.engine.watching.doctor import Doctor
@@ -112,7 +111,7 @@ class Application:
     vouched_rows: VouchedRows
     listeners: ServerAddresses
     presets: Presets
-    sender: Sender
+    open_sender: Callable[[], Sender]  # the same one each time
     policy: Callable[[], Policy]  # read each time: an operator may change it
     queue: Callable[[], Queue]
     sync_ports: Callable[[], SyncPorts]
@@ -128,6 +127,11 @@ class Application:
     # The triggers on outkey's tables, where the host can tell.
     triggers: Callable[[], list[str]] = list
     token_memory: TokenMemory = field(default_factory=TokenMemory)
+
+    @property
+    def sender(self) -> Sender:
+        """The sender of all requests."""
+        return self.open_sender()
 
     @property
     def gateway(self) -> Gateway:
@@ -223,6 +227,8 @@ class Application:
 
     def findings(self, configuration: Configuration) -> list[Finding]:
         """Return the findings about a configuration."""
+        from outkey.sending.core.configuration.checks import configuration_findings  # noqa: PLC0415
+
         secret = self.sender.context.opener(configuration)
         return configuration_findings(configuration, secret, now=self.clock.now())
 
@@ -362,6 +368,10 @@ class Application:
     @property
     def sync(self) -> Synchronization:
         """Runs of sync lines and pairs: starting, retrying, cancelling them."""
+        from outkey.administration.engine.subjects.synchronization import (  # noqa: PLC0415
+            Synchronization,
+        )
+
         return Synchronization(
             self.registry, self.runs, self.audit, self.queue, self.sync_ports
         )
@@ -369,11 +379,15 @@ class Application:
     @property
     def lines(self) -> LineActions:
         """The sync lines: trying, pausing, renaming and deleting them."""
+        from outkey.administration.engine.subjects.lines import LineActions  # noqa: PLC0415
+
         return LineActions(self.registry, self.runs, self.sync_settings, self.sync)
 
     @property
     def webhooks(self) -> Webhooks:
         """The webhooks: their settings, inboxes, findings and work."""
+        from outkey.administration.engine.subjects.webhooks import Webhooks  # noqa: PLC0415
+
         return Webhooks(
             database=self.database,
             states=self.states,

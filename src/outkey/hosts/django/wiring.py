@@ -13,8 +13,6 @@ from django.conf import settings
 from django.db import connection, connections
 from django.utils import timezone
 
-from outkey.administration.adapters.policy_file import read_policy
-from outkey.administration.core.findings.policy import parse_durability
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.rows.audit import DjangoAuditRows
 from outkey.hosts.django.rows.deliveries import DjangoDeliveryRows
@@ -28,7 +26,6 @@ from outkey.hosts.django.rows.storage import django_storage
 from outkey.hosts.django.rows.tokens import DjangoTokenRows
 from outkey.hosts.django.rows.triggers import find_triggers
 from outkey.hosts.installation import Tables, build_application
-from outkey.webhooks.core.settings.handlers import parse_handlers
 
 if TYPE_CHECKING:
     from outkey.administration.core.findings.posture import Policy
@@ -65,13 +62,17 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Applicat
     )
     options = getattr(settings, "OUTKEY", {})
     handlers = options.get("WEBHOOK_HANDLERS") or ()
+    if isinstance(handlers, str):
+        from outkey.webhooks.core.settings.handlers import parse_handlers
+
+        handlers = parse_handlers(handlers)
     return build_application(
         tables,
         home,
         environment,
         policy=policy,
         public_url=str(options.get("PUBLIC_URL") or ""),
-        handlers=parse_handlers(handlers) if isinstance(handlers, str) else handlers,
+        handlers=handlers,
     )
 
 
@@ -86,6 +87,9 @@ def borrow_connection() -> HostConnection:
 
 def _read_project_policy(home: Path, environment: Mapping[str, str]) -> Policy:
     """Return the policy of the home; the setting OUTKEY overrides its durability."""
+    from outkey.administration.adapters.policy_file import read_policy
+    from outkey.administration.core.findings.policy import parse_durability
+
     policy = read_policy(home, environment)
     setting = getattr(settings, "OUTKEY", {})
     if "AUDIT_DURABILITY" not in setting:

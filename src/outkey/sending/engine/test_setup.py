@@ -40,12 +40,12 @@ def prepare_test(
         )
     limits = replace(configuration.limits, retries=0)
     configuration = replace(configuration, limits=limits)
-    ready = sender.token_actions(configuration, context).ready
-    if draft is not None and configuration.needs_consent:
-        ready = _refuse_unsaved_consent
+    is_unsaved_consent = draft is not None and configuration.needs_consent
     ports = ConnectionTestPorts(
         send=lambda call: sender.run(exchange(context, call)),
-        ready=ready,
+        ready=_refuse_unsaved_consent
+        if is_unsaved_consent
+        else lambda: sender.token_actions(configuration, context).ready(),
         probe=lambda: sender.connect(configuration, context),
         flush_audit=sender.flush_audit,
         quotes=draft is None,

@@ -27,8 +27,6 @@ from outkey.sending.core.vault.voucher import (
     is_setting,
     vouchable_facts,
 )
-from outkey.sending.engine.test_setup import prepare_test
-from outkey.sending.engine.tokens.login_source import refuse_invalid_expressions
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -268,6 +266,8 @@ class Administration:
         A change is refused if the configuration is not as it was read, inside the
         transaction: no secret is sealed for an origin that another user just saved.
         """
+        from outkey.sending.engine.tokens.login_source import refuse_invalid_expressions  # noqa: PLC0415
+
         refuse_blocked(
             self.policy(),
             (change.made for change in changes if change.changes_settings),
@@ -339,6 +339,8 @@ class Administration:
 
     def test(self, sender: Sender, name: str) -> Report:
         """Test a configuration and store the result."""
+        from outkey.sending.engine.test_setup import prepare_test  # noqa: PLC0415
+
         configuration = self.registry.get(name)
         self.note_test(name)
         report = prepare_test(sender, configuration).run()

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from outkey.administration.engine.editing.fixes import apply_fix
 from outkey.foundation.core.findings.checks import Finding, Level
 from outkey.foundation.core.text import join_texts
 from outkey.hosts.cli.printing.finding_commands import with_command
@@ -48,7 +47,7 @@ def check_connection(
     report = administration.test(application.sender, name)
     proposal = report.suspicions[0].fix if fix and report.suspicions else None
     if proposal:
-        from outkey.administration.engine.editing.fixes import difference
+        from outkey.administration.engine.editing.fixes import apply_fix, difference
 
         rows = difference(application.registry.get(name), proposal)
         if not as_json:

@@ -1,6 +1,7 @@
 """Recognizing what stands where a credential goes, and what a credential looks like."""
 
 import re
+from functools import cache
 
 from outkey.sending.core.request.headers import looks_like_credential
 
@@ -13,30 +14,27 @@ _NOUN = (
     r"(?:key|token|secret|password|passwd|pass|pwd|username|user|credentials?|jwt|id|"
     r"sid|login|email)"
 )
-_PLACEHOLDERS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"<[^<>]*>",
-        r"\[[^\[\]]*\]",
-        r"\{[^{}]*\}",
-        r"%[A-Z_]+%",
-        r":[a-z_]+",
-        r"\$\{?[A-Z_][A-Z0-9_]*\}?",
-        r"[x*#.•_-]{3,}",
-        r"(?:[a-z0-9]+[_-])*x{3,}(?:[_-]?x{3,})*",
-        r".*(?:\.\.\.|…).*",
-        r".*(?:x{6,}|\*{3,}).*",
-        r"(?:add|insert|put|enter|replace|paste|use|set)[ _-].*",
-        r".*[ _-](?:here|goes[ _-]here)",
-        r"your[ _-]?.*",
-        r"my[ _-]?(?:secret|token|key|password|api.*|access.*)",
-        r"change[ _-]?me",
-        r"(?:foo|bar|foobar|example|sample|dummy|none|null|undefined)",
-        r"[a-z0-9_/+-]*example(?:key|token|secret)?",
-        rf"(?:{_WORD}[ _-]?){{0,3}}{_NOUN}",
-        # Keys of vendors' documentation, which open nothing.
-        r"sk_test_(?:4eC39HqLyjWDarjtT1zdp7dc|BQokikJOvBiI2HlWgH4olfQ2)",
-    )
+_PLACEHOLDERS = (
+    r"<[^<>]*>",
+    r"\[[^\[\]]*\]",
+    r"\{[^{}]*\}",
+    r"%[A-Z_]+%",
+    r":[a-z_]+",
+    r"\$\{?[A-Z_][A-Z0-9_]*\}?",
+    r"[x*#.•_-]{3,}",
+    r"(?:[a-z0-9]+[_-])*x{3,}(?:[_-]?x{3,})*",
+    r".*(?:\.\.\.|…).*",
+    r".*(?:x{6,}|\*{3,}).*",
+    r"(?:add|insert|put|enter|replace|paste|use|set)[ _-].*",
+    r".*[ _-](?:here|goes[ _-]here)",
+    r"your[ _-]?.*",
+    r"my[ _-]?(?:secret|token|key|password|api.*|access.*)",
+    r"change[ _-]?me",
+    r"(?:foo|bar|foobar|example|sample|dummy|none|null|undefined)",
+    r"[a-z0-9_/+-]*example(?:key|token|secret)?",
+    rf"(?:{_WORD}[ _-]?){{0,3}}{_NOUN}",
+    # Keys of vendors' documentation, which open nothing.
+    r"sk_test_(?:4eC39HqLyjWDarjtT1zdp7dc|BQokikJOvBiI2HlWgH4olfQ2)",
 )
 _LONGEST_PLACEHOLDER = 120
 # Names of parameters that look like credentials and are not.
@@ -79,7 +77,12 @@ def is_placeholder(text: str) -> bool:
         return True
     if len(text) > _LONGEST_PLACEHOLDER:
         return False
-    return any(pattern.fullmatch(text) for pattern in _PLACEHOLDERS)
+    return any(pattern.fullmatch(text) for pattern in _placeholder_patterns())
+
+
+@cache  # compiled for the first text: most commands ask about none
+def _placeholder_patterns() -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in _PLACEHOLDERS)
 
 
 def is_secret_parameter(name: str) -> bool:

@@ -5,6 +5,7 @@ one row finds `Token has expired`, `token_has_expired` and `TokenHasExpired`.
 """
 
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 from outkey.foundation.core.text import Text
@@ -451,10 +452,12 @@ class Phrase(NamedTuple):
     text: str
 
 
+@cache  # made for the first response of a status: a command meets one or two
 def _phrases_by_stem(status: int) -> tuple[tuple[bytes, tuple[Phrase, ...]], ...]:
     """Return the phrases for a status, grouped by their stem."""
     groups: dict[bytes, list[Phrase]] = {}
     for reason, weight, statuses, texts in _TABLE:
+        # An error in a 200 may use the phrases of any status.
         if status in statuses or status == 200:
             for text in texts:
                 needle = compact(text)
@@ -463,11 +466,6 @@ def _phrases_by_stem(status: int) -> tuple[tuple[bytes, tuple[Phrase, ...]], ...
     return tuple((stem, tuple(phrases)) for stem, phrases in groups.items())
 
 
-# An error in a 200 may use the phrases of any status.
-_BY_STATUS = {
-    status: _phrases_by_stem(status)
-    for status in {200}.union(*(row[2] for row in _TABLE))
-}
 _MISSING = "no-credentials-sent"
 _NOT_READ = "credentials-not-read"
 _WRONG = "wrong-credentials"
@@ -488,7 +486,7 @@ _OF_KEYS = frozenset(
 def by_phrases(evidence: Evidence) -> Iterator[Clue]:
     """Yield a clue for each phrase in the response that fits the request."""
     status = evidence.status if evidence.status >= 300 else 200
-    for stem, phrases in _BY_STATUS.get(status, ()):
+    for stem, phrases in _phrases_by_stem(status):
         if stem not in evidence.phrases:
             continue
         for phrase in phrases:
