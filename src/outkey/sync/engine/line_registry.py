@@ -51,6 +51,7 @@ class Registry(ConfigurationRegistry):
         Raises UnknownConfiguration.
         """
         with self.transaction():
+            self._row(name, lock=True)  # no line is added to it from now on
             # One by one, so that none of them is believed when it is put back.
             for line in self._lines.find():
                 if line.configuration == name:

@@ -53,6 +53,45 @@ def test_a_line_that_another_process_changed_first_is_a_conflict() -> None:
         registry.put_line(SyncLine("orders", "acme", "GET", "/"))
 
 
+class WatchedConfigurations(MemoryConfigurationRows):
+    """Configurations that note the moment when one of them is locked."""
+
+    events: list[str]
+
+    def find(
+        self,
+        *,
+        names: Collection[str] | None = None,
+        records: Collection[str] | None = None,
+        lock: bool = False,
+    ) -> list[ConfigurationRow]:
+        if lock:
+            self.events.append("configuration locked")
+        return super().find(names=names, records=records, lock=lock)
+
+
+class WatchedLines(MemoryLineRows):
+    """Lines that note the moment when they are listed."""
+
+    events: list[str]
+
+    def find(self, names: Collection[str] | None = None) -> list[LineRow]:
+        self.events.append("lines listed")
+        return super().find(names)
+
+
+def test_a_configuration_is_locked_before_its_lines_are_listed_for_deletion() -> None:
+    lines = WatchedLines()
+    storage = memory_storage(lines=lines)
+    configurations = WatchedConfigurations(lines, storage.secrets)
+    storage = replace(storage, configurations=configurations)
+    lines.events = configurations.events = []
+    registry = memory_registry([configuration()], storage=storage)
+    lines.events.clear()
+    registry.remove("acme")
+    assert lines.events[:2] == ["configuration locked", "lines listed"]
+
+
 def test_a_secret_that_another_process_changed_first_is_a_conflict() -> None:
     storage = memory_storage(secrets=SlowSecrets())
     registry = memory_registry([configuration()], storage=storage)
