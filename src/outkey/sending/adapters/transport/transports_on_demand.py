@@ -18,12 +18,16 @@ if TYPE_CHECKING:
     from outkey.sending.core.request.message import Peer, Request, Response, Route
 
 
+# One lock for both, which share modules: threads that load them from two ends may each
+# get the half of the other.
+_LOADING = ProcessLock()
+
+
 class TransportOnDemand:
     """Sends as `SocketTransport` does."""
 
     def __init__(self, files: ConfiguredFiles | None = None) -> None:
         self._files = files
-        self._opening = ProcessLock()
         self._transport: SocketTransport | None = None
 
     def send(self, request: Request, route: Route) -> Response:
@@ -37,11 +41,11 @@ class TransportOnDemand:
             self._transport.close()
 
     def _open(self) -> SocketTransport:
-        from outkey.sending.adapters.transport.transport_sockets import (  # noqa: PLC0415
-            SocketTransport,
-        )
+        with _LOADING:
+            from outkey.sending.adapters.transport.transport_sockets import (  # noqa: PLC0415
+                SocketTransport,
+            )
 
-        with self._opening:
             if self._transport is None:
                 self._transport = SocketTransport(self._files)
             return self._transport
@@ -52,7 +56,6 @@ class AsyncTransportOnDemand:
 
     def __init__(self, files: ConfiguredFiles | None = None) -> None:
         self._files = files
-        self._opening = ProcessLock()
         self._transport: AsyncioTransport | None = None
 
     async def send(self, request: Request, route: Route) -> Response:
@@ -66,11 +69,11 @@ class AsyncTransportOnDemand:
             await self._transport.close()
 
     def _open(self) -> AsyncioTransport:
-        from outkey.sending.adapters.transport.transport_asyncio import (  # noqa: PLC0415
-            AsyncioTransport,
-        )
+        with _LOADING:
+            from outkey.sending.adapters.transport.transport_asyncio import (  # noqa: PLC0415
+                AsyncioTransport,
+            )
 
-        with self._opening:
             if self._transport is None:
                 self._transport = AsyncioTransport(self._files)
             return self._transport
