@@ -13,6 +13,7 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.declaring import Commands
+from outkey.hosts.cli.garbage import end_loading
 from outkey.hosts.cli.printing.output import (
     print_json,
     print_line,
@@ -42,6 +43,7 @@ def spar(
     if context.invoked_subcommand is None:
         from outkey.spar.__main__ import serve
 
+        end_loading()
         raise typer.Exit(serve(port, tls=tls))
 
 
