@@ -17,6 +17,7 @@ from django.http.response import HttpResponseBase
 
 from outkey.administration.engine.operating.measuring import measure
 from outkey.administration.engine.operating.readiness import is_ready
+from outkey.foundation.adapters.extras import extra
 from outkey.foundation.core.errors import OutkeyError
 from outkey.hosts.django.api.access import access_of
 from outkey.hosts.django.api.responses import error_response
@@ -59,15 +60,15 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
 def metrics(request: HttpRequest) -> HttpResponse:
     """Respond with the metrics, to a token or to a program on this machine."""
-    from outkey.administration.adapters.metrics_prometheus import (
-        CONTENT_TYPE,
-        write_metrics,
-    )
-
     refusal = _refuse_other_methods(request)
     if refusal is not None:
         return refusal
     try:
+        with extra("server"):
+            from outkey.administration.adapters.metrics_prometheus import (
+                CONTENT_TYPE,
+                write_metrics,
+            )
         if "HTTP_AUTHORIZATION" not in request.META and _is_direct_from_here(request):
             measurements = measure(installation())
         else:
