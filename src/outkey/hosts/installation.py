@@ -15,6 +15,7 @@ from outkey.administration.engine.application import Application
 from outkey.administration.engine.watching.audit_trail import AuditTrail
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.extras import extra
+from outkey.foundation.adapters.on_demand import OnDemand
 from outkey.hosts.webhook_ports import (
     HookStorage,
     find_handler,
@@ -137,7 +138,7 @@ def build_application(
         vouched_rows=parts.vouched_rows,
         listeners=parts.listeners,
         presets=PresetFiles(),
-        open_sender=lambda: parts.sender,
+        open_sender=parts.open_sender,
         policy=policy,
         queue=tables.queue,
         sync_ports=parts.open_sync,
@@ -199,6 +200,15 @@ class _Installation:
             self.tables.storage.database,
             self.registry,
         )
+        self._open_scripts = OnDemand(self._make_scripts)
+        self.open_sender = OnDemand(self._make_sender)
+        self._stored_tables = _StoredTablesOnDemand(
+            self.tables,
+            self.runs,
+            self._references,
+            sqlite_folders=sqlite_folders(environment),
+            own=(*self._own_files, self._line_files),
+        )
 
     @cached_property
     def secrets(self) -> StoredSecrets:
@@ -228,15 +238,14 @@ class _Installation:
             release_thread=tables.release_thread,
         )
 
-    @cached_property
-    def _scripts(self) -> LockedScripts:
+    @staticmethod
+    def _make_scripts() -> LockedScripts:
         from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 
         return LockedScripts()
 
-    @cached_property
-    def sender(self) -> Sender:
-        """The sender of all requests: of gateways, lines, tests and renewals."""
+    def _make_sender(self) -> Sender:
+        """Return the sender of all requests: of gateways, lines, tests and renewals."""
         from outkey.administration.adapters.policy_proxies import PolicyProxies
         from outkey.foundation.adapters.clock_shared import SharedClock
         from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
@@ -277,7 +286,7 @@ class _Installation:
                     tables.states,
                 ),
                 signer=JoseSigner(),
-                scripts=self._scripts,
+                scripts=self._open_scripts(),
                 paths=PathsOnDemand(),
                 asynchronous=Asynchronous(
                     AsyncTransportOnDemand(self._files),
@@ -302,7 +311,7 @@ class _Installation:
                 self._references,
                 self.audit,
             ),
-            self.sender,
+            self.open_sender(),
             self._environment,
         )
 
@@ -319,7 +328,7 @@ class _Installation:
 
         tables = self.tables
         return SyncPorts(
-            sender=self.sender,
+            sender=self.open_sender(),
             configurations=self.registry,
             models=tables.records(),
             runs=self.runs,
@@ -327,21 +336,11 @@ class _Installation:
             clock=self.clock,
             calendar=CronCalendar(),
             ledger=tables.ledger,
-            scripts=LockedRecordScripts(self._scripts),
+            scripts=LockedRecordScripts(self._open_scripts()),
             zone=tables.zone,
             tables=cast("StoredTables", self._stored_tables),
             files=FileStore(self._line_files),
             pairing=PairPorts(tables.agreements, SyncSettings(tables.states).pairs),
-        )
-
-    @cached_property
-    def _stored_tables(self) -> _StoredTablesOnDemand:
-        return _StoredTablesOnDemand(
-            self.tables,
-            self.runs,
-            self._references,
-            sqlite_folders=sqlite_folders(self._environment),
-            own=(*self._own_files, self._line_files),
         )
 
 
@@ -400,17 +399,15 @@ class _StoredTablesOnDemand:
         self._references = references
         self._sqlite_folders = sqlite_folders
         self._own_files = own
-        self._store: StoredTables | None = None
+        self._store = OnDemand(self._open)
 
     def interrupt(self) -> None:
         """End what threads wait for, if there is anything that they could."""
-        if self._store is not None:
-            self._store.interrupt()
+        if self._store.made is not None:
+            self._store.made.interrupt()
 
     def __getattr__(self, name: str) -> object:
-        if self._store is None:
-            self._store = self._open()
-        return getattr(self._store, name)
+        return getattr(self._store(), name)
 
     def _open(self) -> StoredTables:
         with extra("tables"):
