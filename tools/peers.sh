@@ -3,6 +3,7 @@
 # Put the servers and libraries that setup.sh does not install into FOLDER, for tests only.
 # What cannot be had is not an error here: the tests that need it say so by name.
 set -eu
+. tools/interruptible.sh
 folder=$1 python=$2
 began=$(date +%s)
 mkdir -p "$folder"
@@ -11,9 +12,9 @@ if command -v npm > /dev/null; then
   count=$(grep -c '^    "node_modules/' requirements/peers/package-lock.json)
   echo "installing $count packages of requirements/peers into $folder"
   cp requirements/peers/package.json requirements/peers/package-lock.json "$folder"
-  npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts --loglevel=error
+  run npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts --loglevel=error
   # The only one that runs a script: Directus needs it compiled.
-  npm rebuild --prefix "$folder" --loglevel=error sqlite3 ||
+  run npm rebuild --prefix "$folder" --loglevel=error sqlite3 ||
     echo "missing library: sqlite3 of npm, compiled (for Directus)"
 fi
 
@@ -25,7 +26,7 @@ install_apart() {
   echo "installing $(grep -c '==' "$lock") packages of $lock into $place"
   {
     "$python" -m venv --clear --without-pip "$place" &&
-      "$python" -m pip --python "$place/bin/python" install --quiet --disable-pip-version-check \
+      run "$python" -m pip --python "$place/bin/python" install --quiet --disable-pip-version-check \
         --no-compile --no-deps --require-hashes -r "$lock" &&
       cp "$lock" "$place/lock"
   } || {

@@ -4,6 +4,7 @@
 # A program that cannot be installed is not an error here: the tests that need it name it.
 # It takes minutes on a fresh machine, so each step says what it installs, and how many.
 set -eu
+. tools/interruptible.sh
 python=$1 venv=$2 lock=$3
 shift 3
 began=$(date +%s)
@@ -13,8 +14,8 @@ apt_install() {
   echo "installing $*$place from Debian"
   DEBIAN_FRONTEND=noninteractive
   export DEBIAN_FRONTEND
-  apt-get install -y -qq --no-install-recommends "$@" > /dev/null 2>&1 && return 0
-  apt-get update -qq > /dev/null 2>&1 && apt-get install -y -qq --no-install-recommends "$@" > /dev/null
+  run apt-get install -y -qq --no-install-recommends "$@" > /dev/null 2>&1 && return 0
+  run apt-get update -qq > /dev/null 2>&1 && run apt-get install -y -qq --no-install-recommends "$@" > /dev/null
 }
 
 command -v "$python" > /dev/null || {
@@ -43,9 +44,9 @@ fi
 if ! cmp -s "$lock" "$venv/installed.lock"; then
   echo "installing $(grep -c '==' "$lock") packages of $lock into $venv"
   # The lock file lists every package, so nothing has to be resolved.
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes -r "$lock"
+  run "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes -r "$lock"
   cp "$lock" "$venv/installed.lock"
 fi
 [ "$venv" = .venv-bench ] ||
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+  run "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 echo "$venv is ready after $(($(date +%s) - began)) s"

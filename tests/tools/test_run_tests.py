@@ -56,3 +56,23 @@ def test_an_interrupted_run_leaves_no_process_no_server_and_no_file(
         assert printed == "stopped: ending what was started\n"
         assert [pid for pid in pids if is_running(pid)] == []
         assert list(Path(temporary).iterdir()) == []
+
+
+def test_an_ended_set_up_ends_what_it_runs(tmp_path: Path) -> None:
+    script = f"set -eu; . tools/interruptible.sh; run {tmp_path}/install"
+    install = tmp_path / "install"
+    install.write_text(
+        f"#!/bin/sh\necho $$ > {tmp_path}/pid.new\n"
+        f"mv {tmp_path}/pid.new {tmp_path}/pid\nexec sleep 600\n"
+    )
+    install.chmod(0o755)
+    run = subprocess.Popen(["sh", "-c", script], cwd=FOLDER.parents[1], text=True)
+    wait_for(tmp_path / "pid", run)
+    pid = int((tmp_path / "pid").read_text())
+    assert is_running(pid)
+    run.terminate()
+    assert run.wait(10) == 143
+    deadline = time.monotonic() + 10
+    while is_running(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_running(pid)
