@@ -346,14 +346,14 @@ def long_tests(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
     """Return those of some tests that only the full run has."""
     covered: set[object] = set()
     for item in items:
-        row = next((row for row in ROWS if _is_in(row, item)), None)
+        where = item.nodeid.removeprefix("tests/")
+        row = next((row for row in ROWS if _is_in(row, where)), None)
         stays = row is None or (row.pairs_stay and _adds_pair(item, covered))
         if item.get_closest_marker("full") or not stays:
             yield item
 
 
-def _is_in(row: Row, item: pytest.Item) -> bool:
-    where = item.nodeid.removeprefix("tests/")
+def _is_in(row: Row, where: str) -> bool:
     if not where.startswith(row.where):
         return False
     name = where.partition("::")[2]
