@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,52 @@ if TYPE_CHECKING:
     from outkey.sync.engine.runs.runs import Runs
 
 POSTGRESQL = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+# Those of the test before, which may hold locks.
+OTHERS_ARE_ENDED = """
+SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+# Columns, what holds for them, and what is done by itself: tests change these too.
+SHAPE = """
+SELECT md5(concat(
+    (SELECT string_agg(concat(attrelid, attname, atttypid, attnotnull, attisdropped),
+        ',' ORDER BY attrelid, attnum)
+     FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+     JOIN pg_namespace ON pg_namespace.oid = relnamespace
+     WHERE nspname !~ '^pg_(catalog|toast)' AND nspname <> 'information_schema'),
+    (SELECT string_agg(concat(oid, tgenabled), ',' ORDER BY oid) FROM pg_trigger),
+    (SELECT string_agg(oid::text, ',' ORDER BY oid) FROM pg_constraint),
+    (SELECT string_agg(oid::text, ',' ORDER BY oid) FROM pg_proc WHERE oid > 16383),
+    (SELECT string_agg(concat(oid, ev_enabled), ',' ORDER BY oid) FROM pg_rewrite
+     WHERE oid > 16383),
+    (SELECT string_agg(concat(oid, relacl::text), ',' ORDER BY oid) FROM pg_class
+     WHERE oid > 16383 AND relacl IS NOT NULL),
+    (SELECT setconfig::text FROM pg_db_role_setting JOIN pg_database
+     ON setdatabase = pg_database.oid WHERE datname = current_database() LIMIT 1)
+))
+"""
+EMPTY = """
+DO $$
+DECLARE
+    name text;
+    has_rows boolean;
+    filled text[] := '{}';
+BEGIN
+    FOR name IN SELECT quote_ident(tablename) FROM pg_tables
+        WHERE schemaname = 'public' AND tablename <> 'django_migrations'
+    LOOP
+        EXECUTE 'SELECT EXISTS (SELECT FROM ' || name || ')' INTO has_rows;
+        IF has_rows THEN filled := filled || name; END IF;
+    END LOOP;
+    IF filled <> '{}' THEN
+        EXECUTE 'TRUNCATE ' || array_to_string(filled, ',') || ' CASCADE';
+    END IF;
+    -- Also where a test has deleted its rows.
+    PERFORM setval(format('%I.%I', schemaname, sequencename)::regclass, start_value,
+        false) FROM pg_sequences WHERE schemaname = 'public'
+        AND sequencename <> 'django_migrations_id_seq' AND last_value IS NOT NULL;
+END $$
+"""
 
 
 class Cluster:
@@ -33,6 +80,7 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self._folder, self._port = folder, free_port()
         self._user: dict[str, object] = {}
+        self._shapes: dict[str, object] = {}  # of databases that tests use in turn
         if os.getuid() == 0:
             shutil.chown(folder, "postgres", "postgres")
             self._user = {"user": "postgres", "group": "postgres", "extra_groups": []}
@@ -72,6 +120,31 @@ class Cluster:
             server.execute(SQL(drop).format(names[0]))
             server.execute(SQL(create).format(*names))
         return f"{place}/{name}"
+
+    def empty_copy(self, name: str, template: str) -> str:
+        """Return a copy of a database without rows, if possible one made before.
+
+        To copy all tables anew for each test was half of what these tests cost.
+        """
+        url = f"{self.url.rpartition('/')[0]}/{name}"
+        if name not in self._shapes or not self._empty(url, self._shapes[name]):
+            self.create(name, template)
+            with psycopg.connect(url) as database:
+                self._shapes[name] = database.execute(SHAPE).fetchone()
+        return url
+
+    def _empty(self, url: str, shape: object) -> bool:
+        """Delete all rows of a database if its tables are the same still."""
+        try:
+            database = psycopg.connect(url, autocommit=True)
+        except psycopg.OperationalError:
+            return False  # a test has removed it
+        with closing(database):
+            database.execute(OTHERS_ARE_ENDED)
+            if database.execute(SHAPE).fetchone() != shape:
+                return False
+            database.execute(EMPTY)
+        return True
 
     def _run(self, tool: str, *arguments: str) -> None:
         command = [POSTGRESQL[-1].parent / tool, *arguments]
@@ -174,7 +247,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     else:
         tables = request.getfixturevalue("postgresql_tables")
         cluster = request.getfixturevalue("postgresql")
-        configure(cluster.create("outkey", tables), tmp_path)
+        configure(cluster.empty_copy("outkey", tables), tmp_path)
     yield request.param
     connections.close_all()
 
