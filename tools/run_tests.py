@@ -81,8 +81,8 @@ COVERED_TABLES = (
 # In two parts, so that `make quick` uses two cores to its end.
 UNIT_OF_SYNC = ("tests/unit/sync", "tests/unit/webhooks")
 SUITES = [  # the longest first, so that none is alone at the end
-    suite("tests/cli"),
     suite("tests/browser"),
+    suite("tests/cli"),
     suite("tests/database", without=COVERED_TABLES),
     suite("tests/peers", without=COVERED_PEERS),
     suite("tests/unit", covered=True, without=UNIT_OF_SYNC),
@@ -116,10 +116,12 @@ def parts_of(arguments: Sequence[str]) -> list[Part]:
     suites = QUICK_SUITES if "--quick" in arguments else SUITES
     options = pytest_options(arguments)
     parts = [suite.part(options) for suite in suites]
-    if "--pytest" not in arguments:
-        targets = (*CHECKS, *(FULL_CHECKS if "--full" in arguments else ()))
-        parts += [Part(target, ("make", "--silent", target)) for target in targets]
-    return parts
+    if "--pytest" in arguments:
+        return parts
+    targets = (*CHECKS, *(FULL_CHECKS if "--full" in arguments else ()))
+    checks = [Part(target, ("make", "--silent", target)) for target in targets]
+    # First, since types take longer than the shortest suites, which fill the end.
+    return checks + parts
 
 
 def pytest_options(arguments: Sequence[str]) -> list[str]:
