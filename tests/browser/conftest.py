@@ -8,7 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -114,7 +114,42 @@ def wait_for(url: str) -> None:
     pytest.fail("the server did not start")
 
 
-# not longer: it keeps an event loop running in this thread
+class Chromium:
+    """The browser of all tests in this folder.
+
+    To start it for each file took as long as ten tests. It keeps an event loop running
+    in this thread, so it ends before tests of other folders, which run their own.
+    """
+
+    def __init__(self) -> None:
+        self._opened = ExitStack()
+        self._browser: Browser | None = None
+
+    def start(self) -> Browser:
+        if self._browser is None or not self._browser.is_connected():
+            self.close()
+            playwright = self._opened.enter_context(sync_playwright())
+            self._browser = playwright.chromium.launch(
+                executable_path=CHROMIUM, args=FLAGS
+            )
+            self._opened.callback(self._browser.close)
+        return self._browser
+
+    def close(self) -> None:
+        self._browser = None
+        self._opened.close()
+
+
+CHROMIUM_OF_ALL = Chromium()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
+    yield
+    if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+        CHROMIUM_OF_ALL.close()
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
@@ -122,10 +157,10 @@ def browser() -> Iterator[Browser]:
         (pytest.fail if os.environ.get("OUTKEY_TESTS_SKIP_NOTHING") else pytest.skip)(
             reason
         )
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
+    opened = CHROMIUM_OF_ALL.start()
+    yield opened
+    for context in opened.contexts:  # that a test has left
+        context.close()
 
 
 @pytest.fixture(scope="module")
