@@ -208,18 +208,18 @@ ROWS = (
     ),
     Row(
         "cli/test_http_interface.py",
-        "the table of operations in a server; unit/…/test_api_access.py,"
-        " a refused token and another configuration stay",
+        "a second scope in a server, and load; unit/…/test_api_access.py, the table of"
+        " operations and one scope stay",
         only=(
-            "opens_for_its_scopes_only",
-            "every_operation_is_in_the_table",
+            "opens_for_its_scopes_only[send]",
             "memory_is_flat",
             "so_many_large_bodies",
         ),
     ),
     Row(
         "cli/test_tables.py",
-        "every kind of file, and what is loaded in processes; one file stays",
+        "what three commands load, and a table that was dropped; test_start.py and"
+        " database/test_pairs.py stay",
         only=("load_sqlalchemy", "filled_again"),
     ),
     Row(
@@ -241,11 +241,6 @@ ROWS = (
     Row(
         "cli/test_spar_webhooks.py::test_every_mistake_is_answered_and_explained",
         "every mistake; what a provider signs and unit/webhooks stay",
-    ),
-    Row("cli/test_demo.py::test_make_run", "the demo; test_own_pages.py serves a home"),
-    Row(
-        "cli/test_units.py::test_a_server_works_with_the_settings",
-        "the unit of systemd; what it names is compared with the commands, and stays",
     ),
     Row(
         "cli/test_suggest_commands.py",
