@@ -327,8 +327,8 @@ ROWS = (
     ),
     Row(
         "browser/test_pair_pages.py",
-        "unit/…/test_pair_faults.py; a decision and who may not decide stay",
-        only=("changed_since", "unknown_pairs"),
+        "unit/…/test_pair_users.py; a decision and who may not decide stay",
+        only=("changed_since",),
     ),
     Row(
         "browser/test_data_pages.py",
