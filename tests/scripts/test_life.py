@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from opcode import opmap
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,10 @@ SLOW = f"the script took longer than {LIMIT * 1000:.0f} ms"
 MEMORY = "the script used too much memory"
 ENDED = "the script ended its process"
 OS = "import uuid\nos = uuid.os\n"
+# Four gigabytes behind the code, where no memory is. What lies right behind it may be
+# anything, also a text that a script can return.
+EXTENDED = opmap["EXTENDED_ARG"]
+FAR_JUMP = [EXTENDED, 127, EXTENDED, 255, EXTENDED, 255, opmap["JUMP_FORWARD"], 255]
 
 BAD = {
     "endless loop": (body_of("while True: pass"), SLOW),
@@ -90,7 +95,7 @@ BAD = {
         body_of(
             "import types",
             "f = lambda: 0",
-            "c = f.__code__.replace(co_code=bytes([100, 255]) * 99, co_stacksize=9)",
+            f"c = f.__code__.replace(co_code=bytes({FAR_JUMP}))",
             "return types.FunctionType(c, {})()",
         ),
         ENDED,
