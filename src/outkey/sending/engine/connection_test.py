@@ -1,10 +1,12 @@
 """Testing a configuration: step by step, with cause and remedy of the first failure."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from outkey.foundation.core.errors import (
     Cause,
@@ -44,10 +46,12 @@ from outkey.sending.core.request.assembly import Call, authenticated_request
 from outkey.sending.core.request.challenge import parse_challenges
 from outkey.sending.core.request.message import BODY_READ, Peer, Response
 from outkey.sending.engine.exchange.echoed_secrets import reveals_secret, sent_secrets
-from outkey.sending.engine.exchange.preview import Preview, preview
 from outkey.sending.engine.exchange.scripts import sign
 from outkey.sending.engine.tokens.login_source import refuse_invalid_expressions
 from outkey.sending.engine.wire.transmit import REFUSALS, SendContext
+
+if TYPE_CHECKING:  # loaded where a test fails
+    from outkey.sending.engine.exchange.preview import Preview
 
 SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: repeating them changes nothing
 LONG_WORD = re.compile(r"\S{24,}")
@@ -337,6 +341,8 @@ class ConnectionTest:
 
     def _record_request(self, call: Call) -> None:
         """Store the request as it may be shown, unless its script fails now."""
+        from outkey.sending.engine.exchange.preview import preview  # noqa: PLC0415
+
         with suppress(OutkeyError):
             self._preview = preview(self._context, call)
 
