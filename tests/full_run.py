@@ -553,7 +553,7 @@ ROWS = (
     ),
     Row(
         "docs/test_docs.py::test_the_lines_of_a_page_run_as_they_are_shown",
-        "each line of the guide, whose commands test_blocks.py runs; the reference stays",
+        "lines of the guide, whose commands test_blocks.py runs; the reference stays",
         but=("[lines.md]",),
     ),
     Row("docs/test_package.py", "builds the wheel; a release tests it"),
