@@ -11,8 +11,7 @@ from outkey.foundation.core.errors import StorageUnavailable
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_times import SKEW_SECONDS
 from outkey.sending.adapters.permits_leased import MAX_HOLD, LeasedPermits
-from outkey.sending.core.diagnosis.diagnose import retry_after
-from outkey.sending.core.request.message import Response, ResponseHeaders
+from outkey.sending.core.request.message import Response, ResponseHeaders, retry_after
 from outkey.sending.engine.exchange.exchange import backoff
 from outkey.testing import FakeClock
 

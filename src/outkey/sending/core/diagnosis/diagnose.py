@@ -16,7 +16,7 @@ from outkey.sending.core.diagnosis.failures import clues_of
 from outkey.sending.core.diagnosis.reasons import REASONS, REMEDIES
 from outkey.sending.core.diagnosis.success import clues_in_success, doubt_about
 from outkey.sending.core.request.assembly import SecretOpener
-from outkey.sending.core.request.message import Response, http_date
+from outkey.sending.core.request.message import Response
 from outkey.sending.core.request.schemes.fetched import is_rejected
 
 _RENEWED = Text(
@@ -179,12 +179,3 @@ def _diagnosis_of(
     if cause is Cause.UNEXPECTED:
         cause = REASONS[response_rules.status_reason(response.status)].cause
     return Diagnosis(cause, first.remedy, suspicions)
-
-
-def retry_after(response: Response, *, now: float) -> float | None:
-    """Return the seconds of Retry-After (RFC 9110 §10.2.3), None if invalid."""
-    text = response.headers.get("Retry-After").strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:10])  # ten digits are three centuries
-    until = http_date(text)
-    return None if until is None else max(until - now, 0.0)

@@ -18,6 +18,7 @@ from outkey.sending.core.request.expiry import (
     UNAUTHORIZED,
     is_expired_status,
 )
+from outkey.sending.core.request.message import seconds_to_wait
 
 _SCHEMES = ("Basic", "Bearer", "Digest", "DPoP", "Negotiate", "NTLM")
 _KEY_SCHEMES = frozenset({"apikey", "api-key", "x-api-key", "key"})
@@ -389,9 +390,8 @@ def _skew_text(skew: int) -> Text:
 
 def _by_limits(evidence: Evidence) -> Iterator[Clue]:
     """Check for limits, also those that are sent as a 403 (GitHub)."""
-    pause = evidence.headers.get("retry-after", "")
-    if pause.isascii() and pause.isdigit():
-        text = Text("Retry-After asks for a pause of {seconds} s.", seconds=pause[:10])
+    if pause := seconds_to_wait(evidence.headers.get("retry-after", "")):
+        text = Text("Retry-After asks for a pause of {seconds} s.", seconds=pause)
         yield Clue(72, "rate-limited", text)
     names = ("x-ratelimit-remaining", "ratelimit-remaining")
     remaining = [evidence.headers[name] for name in names if name in evidence.headers]

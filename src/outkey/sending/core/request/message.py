@@ -248,6 +248,21 @@ def server_time(response: Response) -> float | None:
     return http_date(response.headers.get("Date"))
 
 
+def retry_after(response: Response, *, now: float) -> float | None:
+    """Return the seconds of Retry-After (RFC 9110 §10.2.3), None if invalid."""
+    text = response.headers.get("Retry-After").strip()
+    if digits := seconds_to_wait(text):
+        return float(digits)
+    until = http_date(text)
+    return None if until is None else max(until - now, 0.0)
+
+
+def seconds_to_wait(text: str) -> str:
+    """Return the digits of a Retry-After in seconds; "" if it is something else."""
+    is_number = text.isascii() and text.isdigit()
+    return text[:10] if is_number else ""  # ten digits are three centuries
+
+
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
     """The TLS tab: how the server is verified, and our client certificate."""

@@ -24,7 +24,6 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import Refusal
 from outkey.sending.core.configuration.checks import refuse_unsendable
-from outkey.sending.core.diagnosis.diagnose import retry_after
 from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.assembly import Call, redirected_request, with_rows
 from outkey.sending.core.request.digest import DigestChallenge, NonceUse
@@ -36,7 +35,13 @@ from outkey.sending.core.request.flow import (
     Send,
     StoreNonce,
 )
-from outkey.sending.core.request.message import IDEMPOTENT, Header, Request, Response
+from outkey.sending.core.request.message import (
+    IDEMPOTENT,
+    Header,
+    Request,
+    Response,
+    retry_after,
+)
 from outkey.sending.core.request.schemes.choice import scheme_of
 from outkey.sending.engine.exchange.scripts import sign
 from outkey.sending.engine.tokens.token_source import TokenRequest

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from outkey.foundation.core import errors
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.diagnosis.diagnose import retry_after
 from outkey.sending.core.oauth2.client_auth import Parameters
 from outkey.sending.core.oauth2.responses import reason_of, refuse_other_nonce
 from outkey.sending.core.oauth2.token import (
@@ -25,7 +24,12 @@ from outkey.sending.core.oauth2.token import (
     State,
     TokenState,
 )
-from outkey.sending.core.request.message import Request, Response, server_time
+from outkey.sending.core.request.message import (
+    Request,
+    Response,
+    retry_after,
+    server_time,
+)
 from outkey.sending.engine.tokens.login_source import LoginSource
 from outkey.sending.engine.tokens.oauth2_source import OAuth2Source
 from outkey.sending.engine.tokens.token_cache import CachedToken, cache_key

@@ -7,8 +7,7 @@ from outkey.foundation.core.errors import BadResponse, OutkeyError, RateLimited
 from outkey.foundation.core.moments import moment_text
 from outkey.foundation.core.stored_times import LONGEST_WAIT, is_possible
 from outkey.foundation.core.text import Text
-from outkey.sending.core.diagnosis.diagnose import retry_after
-from outkey.sending.core.request.message import Response
+from outkey.sending.core.request.message import Response, retry_after
 
 _TOO_MANY_REQUESTS = 429
 _PAUSING = frozenset({_TOO_MANY_REQUESTS, 503})
