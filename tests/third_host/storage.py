@@ -8,6 +8,7 @@ from sqlite3 import Row
 from typing import Any
 
 from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.state_shapes import read_state
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import CustomHeader
@@ -19,7 +20,6 @@ from outkey.sending.core.vault.envelope import (
     secret_place,
     token_place,
 )
-from outkey.sending.core.vault.state_shapes import read_state
 from outkey.sending.core.vault.versions import SecretVersion
 from outkey.sending.core.vault.voucher import VOUCHER_FIELD
 from outkey.sync.core.line.history import LineVersion

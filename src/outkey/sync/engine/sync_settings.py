@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from outkey.foundation.core.errors import RowUnreadable
 from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.state_shapes import read_each, without_value
 from outkey.foundation.core.stored_values import is_odd
-from outkey.sending.core.vault.state_shapes import read_each, without_value
 
 if TYPE_CHECKING:
     from outkey.foundation.ports.database import StateRows

@@ -19,10 +19,10 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.state_shapes import read_each, without_value
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.database import Database, StateRows
 from outkey.sending.core.configuration.reference import parse_reference
-from outkey.sending.core.vault.state_shapes import read_each, without_value
 from outkey.webhooks.core.inbox.content import (
     DeliveryContent,
     content_of,

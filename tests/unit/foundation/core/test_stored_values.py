@@ -5,6 +5,23 @@ from datetime import date
 import pytest
 
 from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.state_shapes import (
+    MAX_GENERATION,
+    SHAPES,
+    has_shape,
+    is_flag,
+    is_number_text,
+    known_members,
+    list_of,
+    map_of,
+    or_null,
+    pair_of,
+    read_each,
+    read_state,
+    without_value,
+)
+from outkey.foundation.core.state_shapes import is_count as is_count_member
+from outkey.foundation.core.state_shapes import is_text as is_text_member
 from outkey.foundation.core.stored_values import (
     FIRST_DAY,
     OddRow,
@@ -20,23 +37,6 @@ from outkey.foundation.core.stored_values import (
     read_text,
     read_time,
 )
-from outkey.sending.core.vault.state_shapes import (
-    MAX_GENERATION,
-    SHAPES,
-    has_shape,
-    is_flag,
-    is_number_text,
-    known_members,
-    list_of,
-    map_of,
-    or_null,
-    pair_of,
-    read_each,
-    read_state,
-    without_value,
-)
-from outkey.sending.core.vault.state_shapes import is_count as is_count_member
-from outkey.sending.core.vault.state_shapes import is_text as is_text_member
 from outkey.sync.core.run.run import Counts
 
 DEEP = "[" * 900 + "]" * 900

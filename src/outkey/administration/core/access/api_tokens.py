@@ -14,8 +14,8 @@ from typing import Any, Self
 
 from outkey.foundation.core.errors import ConfigError, ScopeMissing
 from outkey.foundation.core.moments import parse_iso
+from outkey.foundation.core.state_shapes import known_members
 from outkey.foundation.core.text import Text
-from outkey.sending.core.vault.state_shapes import known_members
 
 PREFIX = "ok_"
 RANDOM_BYTES = 32  # 43 characters in URL-safe Base64

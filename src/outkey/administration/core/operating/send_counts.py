@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from outkey.foundation.core.counts import add_one
+from outkey.foundation.core.state_shapes import known_members
 from outkey.sending.core.audit.events import Tag
-from outkey.sending.core.vault.state_shapes import known_members
 
 # Upper bounds in seconds; APIs respond within a second or time out within a minute.
 BUCKETS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)

@@ -28,11 +28,11 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.moments import DAY_SECONDS, day_of
 from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.state_shapes import read_each, read_one, without_value
 from outkey.foundation.core.text import Text, counted
 from outkey.foundation.ports.database import Database, StateRows
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.configuration.fields import BY_PATH
-from outkey.sending.core.vault.state_shapes import read_each, read_one, without_value
 from outkey.sync.engine.line_registry import Registry
 
 

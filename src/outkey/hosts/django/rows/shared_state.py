@@ -13,6 +13,7 @@ from django.db import connection, transaction
 
 from outkey.foundation.core.groups import groups_of
 from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.state_shapes import MAX_GENERATION, read_state
 from outkey.foundation.core.stored_values import is_odd, read_text
 from outkey.hosts.django import models
 from outkey.hosts.django.rows.raw_sql import (
@@ -20,7 +21,6 @@ from outkey.hosts.django.rows.raw_sql import (
     require_written,
     wrap_errors_of_methods,
 )
-from outkey.sending.core.vault.state_shapes import MAX_GENERATION, read_state
 
 PER_STATEMENT = 300
 SELECT = "SELECT key, generation, value FROM outkey_sharedstate WHERE kind = %s"

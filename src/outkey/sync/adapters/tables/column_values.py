@@ -7,7 +7,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from outkey.sending.core.vault.state_shapes import known_members
+from outkey.foundation.core.state_shapes import known_members
 from outkey.sync.core.mapping.json_values import as_json
 from outkey.sync.core.mapping.records import FieldKind
 from outkey.sync.core.mapping.shape import LARGEST_NUMBER, SMALLEST_NUMBER

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from outkey.foundation.core.counts import add_one
-from outkey.sending.core.vault.state_shapes import known_members
+from outkey.foundation.core.state_shapes import known_members
 from outkey.sync.core.run.run import Counts, Run, RunState
 
 OUTCOMES = ("created", "updated", "unchanged", "failed", "archived", "deleted")

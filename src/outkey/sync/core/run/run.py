@@ -7,9 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from outkey.foundation.core.fields.choices import LONGEST_TIMEOUT
-from outkey.foundation.core.stored_values import is_odd, read_table
-from outkey.foundation.core.text import Text, text_from_data
-from outkey.sending.core.vault.state_shapes import (
+from outkey.foundation.core.state_shapes import (
     Shape,
     has_shape,
     is_count,
@@ -20,6 +18,8 @@ from outkey.sending.core.vault.state_shapes import (
     list_of,
     map_of,
 )
+from outkey.foundation.core.stored_values import is_odd, read_table
+from outkey.foundation.core.text import Text, text_from_data
 
 MAX_CHANGED_FIELDS = 200  # whose changes a run counts
 MAX_NOTES = 20  # that a run stores

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from outkey.foundation.core.state_shapes import known_members
 from outkey.sending.core.vault.envelope import WEBHOOK_TABLE, Place
-from outkey.sending.core.vault.state_shapes import known_members
 
 OFFERED_BY = "handshake"  # who has set a secret that the sender offered
 

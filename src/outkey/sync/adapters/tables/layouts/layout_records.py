@@ -6,9 +6,9 @@ from typing import Any
 
 from outkey.foundation.core.errors import ConfigError, RowUnreadable
 from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.state_shapes import read_each, read_one
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.database import StateRows
-from outkey.sending.core.vault.state_shapes import read_each, read_one
 from outkey.sync.adapters.tables.layouts.layout import Layout
 from outkey.sync.core.mapping.records import FieldKind, Target
 from outkey.sync.core.mapping.targets import NAME, TableName
