@@ -40,9 +40,10 @@ from outkey.sending.core.oauth2.responses import FAILURES
 from outkey.sending.core.request.addresses import AddressKind
 from outkey.sending.core.request.message import Source
 from outkey.sync.core.line.fields import EVERY_LINE_FIELD
-from outkey.sync.core.line.sync_sections import DATABASE_FIELDS, PAIR_FIELDS
+from outkey.sync.core.line.sync_sections import DATABASE_FIELDS
 from outkey.sync.core.line_form.schedule_choices import ScheduleKind, Weekday
 from outkey.sync.core.mapping.records import FieldKind
+from outkey.sync.core.pairs.section import PAIR_FIELDS
 from outkey.webhooks.core.settings.section import WEBHOOK_FIELDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "outkey"

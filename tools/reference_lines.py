@@ -19,8 +19,9 @@ from outkey.sync.core.line.fields import (
     PAGINATION_FIELDS,
 )
 from outkey.sync.core.line.line import Transform
-from outkey.sync.core.line.sync_sections import DATABASE_FIELDS, PAIR_FIELDS
+from outkey.sync.core.line.sync_sections import DATABASE_FIELDS
 from outkey.sync.core.mapping import transforms
+from outkey.sync.core.pairs.section import PAIR_FIELDS
 
 BEGINNING = """\
 # Keys of a sync line

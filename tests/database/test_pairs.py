@@ -20,7 +20,7 @@ from outkey.administration.core.document.document import parse_document
 from outkey.foundation.core.secret import Secret
 from outkey.spar import Spar
 from outkey.sync.adapters.tables.databases import parse_database_url
-from outkey.sync.core.line.sync_sections import ConflictRule
+from outkey.sync.core.pairs.section import ConflictRule
 from outkey.sync.core.run.run import Run, RunState
 from outkey.sync.engine.targets import Targets
 

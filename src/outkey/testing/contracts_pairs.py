@@ -3,8 +3,8 @@
 from abc import ABC, abstractmethod
 from dataclasses import replace
 
-from outkey.sync.core.line.sync_sections import ConflictRule
 from outkey.sync.core.pairs.pairs import PairAgreement, PairConflict
+from outkey.sync.core.pairs.section import ConflictRule
 from outkey.sync.ports.sync import LineRows, PairQuery, PairRows
 
 CONFLICT = PairConflict({"name": "A"}, None, ConflictRule.API)

@@ -22,7 +22,7 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.database import Database
-from outkey.sync.core.line.sync_sections import Pair
+from outkey.sync.core.pairs.section import Pair
 from outkey.sync.core.run.run import Counts, RejectedRecord, Run, RunState
 from outkey.sync.engine.runs.runs import Runs
 from outkey.sync.ports.sync import RunOrder, RunQuery, RunRows

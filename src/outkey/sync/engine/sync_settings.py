@@ -13,7 +13,8 @@ from outkey.foundation.core.stored_values import is_odd
 
 if TYPE_CHECKING:
     from outkey.foundation.ports.database import StateRows
-    from outkey.sync.core.line.sync_sections import OtherDatabase, Pair
+    from outkey.sync.core.line.sync_sections import OtherDatabase
+    from outkey.sync.core.pairs.section import Pair
 
 
 class SyncSettings:
@@ -52,7 +53,7 @@ class SyncSettings:
         )
 
     def _pairs(self) -> dict[str, Pair | None]:
-        from outkey.sync.core.line.sync_sections import read_pair  # noqa: PLC0415
+        from outkey.sync.core.pairs.section import read_pair  # noqa: PLC0415
 
         return read_each(
             self._states.read(StateKind.PAIR),
@@ -74,7 +75,7 @@ class SyncSettings:
 
         None if it was deleted.
         """
-        from outkey.sync.core.line.sync_sections import read_pair  # noqa: PLC0415
+        from outkey.sync.core.pairs.section import read_pair  # noqa: PLC0415
 
         while state := self._states.read(StateKind.PAIR, [name]).get(name):
             if is_odd(state.value):
@@ -104,7 +105,8 @@ class SyncSettings:
 
     def put(self, databases: Iterable[OtherDatabase], pairs: Iterable[Pair]) -> None:
         """Store databases and pairs, new or changed."""
-        from outkey.sync.core.line.sync_sections import database_table, pair_table  # noqa: PLC0415
+        from outkey.sync.core.line.sync_sections import database_table  # noqa: PLC0415
+        from outkey.sync.core.pairs.section import pair_table  # noqa: PLC0415
 
         self._states.put(
             StateKind.DATABASE,

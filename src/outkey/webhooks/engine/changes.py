@@ -27,7 +27,7 @@ from outkey.sending.core.configuration.secret_values import refuse_unusable
 from outkey.sending.ports.sending import Audit
 from outkey.sync.core.line.line import Sync
 from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line.sync_sections import Pair
+from outkey.sync.core.pairs.section import Pair
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.engine.record_rights import RecordRights, refuse_forbidden
 from outkey.sync.engine.runs.runner import refuse_unreceivable

@@ -17,11 +17,10 @@ from outkey.sync.core.line.section import read_line
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.line.sync_sections import (
     OtherDatabase,
-    Pair,
     read_database,
-    read_pair,
     refuse_unsafe_url,
 )
+from outkey.sync.core.pairs.section import Pair, read_pair
 from outkey.webhooks.core.settings.section import read_webhook
 from outkey.webhooks.core.settings.settings import Webhook
 

@@ -6,9 +6,9 @@ from contextlib import suppress
 from outkey.administration.core.document.document import Document
 from outkey.foundation.core.errors import UnknownConfiguration
 from outkey.foundation.ports.expressions import PathCompiler
-from outkey.sync.core.line.sync_sections import Pair
 from outkey.sync.core.mapping.records import Target
 from outkey.sync.core.pairs.rules import refuse_shared_lines, refuse_unfit_pair
+from outkey.sync.core.pairs.section import Pair
 from outkey.sync.engine.line_registry import Registry
 
 

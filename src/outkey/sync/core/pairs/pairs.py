@@ -13,7 +13,6 @@ from outkey.foundation.core.moments import LAST_MOMENT, parse_iso
 from outkey.foundation.core.stored_values import is_odd, read_json
 from outkey.foundation.core.text import Text
 from outkey.sync.core.line.line import FieldMapping, Sync, Transform
-from outkey.sync.core.line.sync_sections import ConflictRule
 from outkey.sync.core.line.templates import placeholders
 from outkey.sync.core.mapping.shape import value_text
 from outkey.sync.core.mapping.versions import (
@@ -22,6 +21,7 @@ from outkey.sync.core.mapping.versions import (
     is_less,
     version_rank,
 )
+from outkey.sync.core.pairs.section import ConflictRule
 
 MICROSECONDS = 1_000_000  # of a second
 Values = Mapping[str, object]  # by the host's names, as JSON has them

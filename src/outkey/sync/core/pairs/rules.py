@@ -6,10 +6,10 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.sync.core.line.line import Direction, PushedRecords, Sync
 from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line.sync_sections import Pair
 from outkey.sync.core.mapping.records import Target
 from outkey.sync.core.mapping.shape import is_made_by_outkey
 from outkey.sync.core.mapping.targets import FileName, parse_target
+from outkey.sync.core.pairs.section import Pair
 
 
 def refuse_shared_lines(pairs: Iterable[Pair]) -> None:

@@ -17,8 +17,9 @@ from outkey.sync.core.line.checks import SHARED_FILE, TARGET_UNREACHABLE, UNKNOW
 from outkey.sync.core.line.line import Direction, Sync
 from outkey.sync.core.line.push_checks import CREATES_PULLED
 from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line.sync_sections import OtherDatabase, Pair
+from outkey.sync.core.line.sync_sections import OtherDatabase
 from outkey.sync.core.mapping.targets import FileName, TableName, parse_target
+from outkey.sync.core.pairs.section import Pair
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.ports.sync import LineSource

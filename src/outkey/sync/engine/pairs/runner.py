@@ -9,8 +9,8 @@ from shlex import quote
 from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
 from outkey.foundation.core.text import Text
 from outkey.sync.core.line.line import Sync
-from outkey.sync.core.line.sync_sections import ConflictRule, Pair
 from outkey.sync.core.pairs.pairs import PairAgreement, after_deletion, pair_fields
+from outkey.sync.core.pairs.section import ConflictRule, Pair
 from outkey.sync.core.run.run import Run, RunState
 from outkey.sync.engine.pairs.agreements import Agreements
 from outkey.sync.engine.runs.plan import PairPorts

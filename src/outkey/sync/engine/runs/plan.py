@@ -12,9 +12,9 @@ from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.engine.exchange.sender import Sender
 from outkey.sync.core.line.line import Sync
 from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line.sync_sections import Pair
 from outkey.sync.core.mapping.records import Changes, WriteOutcome
 from outkey.sync.core.mapping.transforms import Zones
+from outkey.sync.core.pairs.section import Pair
 from outkey.sync.engine.pairs.agreements import Agreements
 from outkey.sync.engine.runs.runs import Runs
 from outkey.sync.engine.targets import Targets

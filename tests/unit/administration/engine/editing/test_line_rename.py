@@ -14,7 +14,7 @@ from outkey.foundation.core.errors import (
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sync.core.line.line import Children, FieldMapping
 from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line.sync_sections import Pair
+from outkey.sync.core.pairs.section import Pair
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, memory_host
 from unit.sync.engine.pull.test_sync_run import PULL, PUSH

@@ -15,9 +15,9 @@ from outkey.sync.core.line.line import (
     PushRequest,
 )
 from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line.sync_sections import Pair
 from outkey.sync.core.mapping.records import FieldKind, HostField, Target
 from outkey.sync.core.pairs.rules import refuse_shared_lines, refuse_unfit_pair
+from outkey.sync.core.pairs.section import Pair
 from outkey.sync.core.run.run import RunState
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.testing import configuration

@@ -14,7 +14,6 @@ from outkey.sync.core.line.line import (
     Sync,
     Transform,
 )
-from outkey.sync.core.line.sync_sections import ConflictRule
 from outkey.sync.core.pairs.pairs import (
     OPEN_END,
     Decision,
@@ -33,6 +32,7 @@ from outkey.sync.core.pairs.pairs import (
     side_of_host,
     stored_agreement,
 )
+from outkey.sync.core.pairs.section import ConflictRule
 
 API, HOST, NEWEST, ASK = ConflictRule
 ALWAYS = {

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from outkey.sending.core.audit.events import Change, Tag
-from outkey.sync.core.line.sync_sections import ConflictRule, Pair
 from outkey.sync.core.pairs.pairs import PairAgreement, PairConflict
+from outkey.sync.core.pairs.section import ConflictRule, Pair
 from outkey.sync.engine.pairs.agreements import Agreements
 from outkey.sync.engine.pairs.runner import PairRunner
 from outkey.testing import configuration

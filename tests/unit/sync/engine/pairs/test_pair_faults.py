@@ -27,8 +27,8 @@ from outkey.sync.core.line.line import (
     PushRequest,
     Writes,
 )
-from outkey.sync.core.line.sync_sections import ConflictRule, Pair
 from outkey.sync.core.pairs.pairs import PairConflict
+from outkey.sync.core.pairs.section import ConflictRule, Pair
 from outkey.sync.core.push.ledger import UNSURE, LedgerEntry
 from outkey.sync.core.run.run import Run, RunState
 from outkey.sync.engine.pairs.push import PairLedger

@@ -8,8 +8,8 @@ import pytest
 from outkey.foundation.core.errors import OutkeyError, TimedOut
 from outkey.sending.core.request.message import Request, Response
 from outkey.sync.core.line.line import FieldMapping
-from outkey.sync.core.line.sync_sections import ConflictRule
 from outkey.sync.core.mapping.records import FieldKind, HostField
+from outkey.sync.core.pairs.section import ConflictRule
 from outkey.sync.core.push.ledger import LedgerEntry
 from outkey.sync.engine.pairs.agreements import Agreements
 from outkey.sync.engine.runs.plan import Effect

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from outkey.sending.core.request.message import Request, Response
 from outkey.sync.core.line.line import FieldMapping
-from outkey.sync.core.line.sync_sections import ConflictRule
 from outkey.sync.core.mapping.records import FieldKind, HostField
 from outkey.sync.core.pairs.pairs import is_host_newer
+from outkey.sync.core.pairs.section import ConflictRule
 from outkey.sync.engine.pairs.runner import PairRunner
 from outkey.sync.engine.runs.runner import SyncRunner
 from unit.sync.engine.pairs.test_pair_runs import (

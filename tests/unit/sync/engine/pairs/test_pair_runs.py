@@ -21,9 +21,9 @@ from outkey.sync.core.line.line import (
     Transform,
 )
 from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line.sync_sections import ConflictRule, Pair
 from outkey.sync.core.mapping.records import HostField
 from outkey.sync.core.pairs.pairs import PairConflict
+from outkey.sync.core.pairs.section import ConflictRule, Pair
 from outkey.sync.core.run.run import RunState
 from outkey.sync.engine.pairs.agreements import Agreements
 from outkey.sync.engine.pairs.runner import PairRunner
