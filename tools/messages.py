@@ -39,8 +39,8 @@ from outkey.sending.core.diagnosis.reasons import FIXES, REASONS, REMEDIES
 from outkey.sending.core.oauth2.responses import FAILURES
 from outkey.sending.core.request.addresses import AddressKind
 from outkey.sending.core.request.message import Source
+from outkey.sync.core.databases.section import DATABASE_FIELDS
 from outkey.sync.core.line.fields import EVERY_LINE_FIELD
-from outkey.sync.core.line.sync_sections import DATABASE_FIELDS
 from outkey.sync.core.line_form.schedule_choices import ScheduleKind, Weekday
 from outkey.sync.core.mapping.records import FieldKind
 from outkey.sync.core.pairs.section import PAIR_FIELDS

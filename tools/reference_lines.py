@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from reference_fields import field_rows
 
 from outkey.foundation.core.paging_words import MAX_RECORDS
+from outkey.sync.core.databases.section import DATABASE_FIELDS
 from outkey.sync.core.line.fields import (
     CHILDREN_FIELDS,
     CREATE_FIELDS,
@@ -19,7 +20,6 @@ from outkey.sync.core.line.fields import (
     PAGINATION_FIELDS,
 )
 from outkey.sync.core.line.line import Transform
-from outkey.sync.core.line.sync_sections import DATABASE_FIELDS
 from outkey.sync.core.mapping import transforms
 from outkey.sync.core.pairs.section import PAIR_FIELDS
 

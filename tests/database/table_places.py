@@ -25,7 +25,7 @@ from outkey.sync.adapters.tables.databases import (
 )
 from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
 from outkey.sync.adapters.tables.store import TableStore
-from outkey.sync.core.line.sync_sections import OtherDatabase
+from outkey.sync.core.databases.section import OtherDatabase
 from outkey.sync.core.mapping.records import FieldKind, HostField, Shape
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ from outkey.sync.adapters.tables import engines
 from outkey.sync.adapters.tables.databases import NamedDatabases
 from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
 from outkey.sync.adapters.tables.store import TableStore
-from outkey.sync.core.line.sync_sections import OtherDatabase
+from outkey.sync.core.databases.section import OtherDatabase
 from outkey.sync.core.mapping.records import FieldKind
 
 WANTED = shape(("id", FieldKind.NUMBER), ("v", FieldKind.TEXT))

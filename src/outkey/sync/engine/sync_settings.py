@@ -13,7 +13,7 @@ from outkey.foundation.core.stored_values import is_odd
 
 if TYPE_CHECKING:
     from outkey.foundation.ports.database import StateRows
-    from outkey.sync.core.line.sync_sections import OtherDatabase
+    from outkey.sync.core.databases.section import OtherDatabase
     from outkey.sync.core.pairs.section import Pair
 
 
@@ -42,7 +42,7 @@ class SyncSettings:
         }
 
     def _databases(self) -> dict[str, OtherDatabase | None]:
-        from outkey.sync.core.line.sync_sections import read_database  # noqa: PLC0415
+        from outkey.sync.core.databases.section import read_database  # noqa: PLC0415
 
         return read_each(
             self._states.read(StateKind.DATABASE),
@@ -105,7 +105,7 @@ class SyncSettings:
 
     def put(self, databases: Iterable[OtherDatabase], pairs: Iterable[Pair]) -> None:
         """Store databases and pairs, new or changed."""
-        from outkey.sync.core.line.sync_sections import database_table  # noqa: PLC0415
+        from outkey.sync.core.databases.section import database_table  # noqa: PLC0415
         from outkey.sync.core.pairs.section import pair_table  # noqa: PLC0415
 
         self._states.put(

@@ -13,13 +13,13 @@ from outkey.foundation.core.fields.field_kinds import refuse_unknown_keys
 from outkey.foundation.core.text import Text
 from outkey.foundation.core.toml.parsing import parse_toml
 from outkey.sending.core.configuration.drafts import ConfigurationDraft, read_draft
-from outkey.sync.core.line.section import read_line
-from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line.sync_sections import (
+from outkey.sync.core.databases.section import (
     OtherDatabase,
     read_database,
     refuse_unsafe_url,
 )
+from outkey.sync.core.line.section import read_line
+from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.pairs.section import Pair, read_pair
 from outkey.webhooks.core.settings.section import read_webhook
 from outkey.webhooks.core.settings.settings import Webhook

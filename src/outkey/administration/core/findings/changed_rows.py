@@ -9,8 +9,8 @@ from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.core.text import Text
 from outkey.sending.core.vault.envelope import TokenRow
 from outkey.sending.core.vault.row_voucher import RowName
+from outkey.sync.core.databases.section import has_password
 from outkey.sync.core.line.rows import LineRow
-from outkey.sync.core.line.sync_sections import has_password
 
 _LONG = ("secrets", "columns")  # of which the names are enough
 _PLAIN = re.compile(r"[A-Za-z0-9_./:{}@+*?&%-][A-Za-z0-9_./:{}@+*?&% -]*", re.ASCII)

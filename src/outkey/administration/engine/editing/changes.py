@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from outkey.sending.engine.tokens.actions import TokenActions
     from outkey.sending.ports.sending import Audit
     from outkey.sending.ports.storage import SecretStore
+    from outkey.sync.core.databases.section import OtherDatabase
     from outkey.sync.core.line.sync_line import SyncLine
-    from outkey.sync.core.line.sync_sections import OtherDatabase
     from outkey.sync.core.pairs.section import Pair
     from outkey.sync.engine.line_registry import Registry
     from outkey.sync.engine.sync_settings import SyncSettings

@@ -42,8 +42,8 @@ from outkey.sync.adapters.tables.driver_errors import (
 from outkey.sync.adapters.tables.engines import LimitedEngine
 from outkey.sync.adapters.tables.layouts.column_types import MYSQL, POSTGRESQL, SQLITE
 from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
-from outkey.sync.core.line.database_urls import refuse_parameters
-from outkey.sync.core.line.sync_sections import OtherDatabase, refuse_unsafe_url
+from outkey.sync.core.databases.section import OtherDatabase, refuse_unsafe_url
+from outkey.sync.core.databases.urls import refuse_parameters
 
 DRIVERS = {POSTGRESQL: "psycopg", MYSQL: "pymysql", SQLITE: "pysqlite"}
 SILENT_SECONDS = 30

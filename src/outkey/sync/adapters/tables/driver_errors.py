@@ -13,7 +13,7 @@ from sqlalchemy import exc
 
 from outkey.foundation.core.errors import ConfigError, OutkeyError, StorageUnavailable
 from outkey.foundation.core.text import Text
-from outkey.sync.core.line.database_urls import URL_HINT
+from outkey.sync.core.databases.urls import URL_HINT
 from outkey.sync.ports.sync import StorageBusy
 
 CODE = re.compile(r"[0-9A-Z]{5}|SQLITE_[A-Z_]{1,40}", re.ASCII)

@@ -39,8 +39,8 @@ from outkey.sync.adapters.tables.rows.row_ids import fill_ids
 from outkey.sync.adapters.tables.rows.row_reader import RowReader
 from outkey.sync.adapters.tables.rows.row_writer import RowWriter
 from outkey.sync.adapters.tables.rows.stored_rows import RunMark
+from outkey.sync.core.databases.section import OtherDatabase
 from outkey.sync.core.line.line import Gone
-from outkey.sync.core.line.sync_sections import OtherDatabase
 from outkey.sync.core.mapping.filters import Wanted
 from outkey.sync.core.mapping.records import (
     HostRecord,

@@ -17,6 +17,7 @@ from outkey.sync.adapters.files.store import FileStore
 from outkey.sync.adapters.tables.databases import NamedDatabases
 from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
 from outkey.sync.adapters.tables.store import TableStore
+from outkey.sync.core.databases.section import OtherDatabase
 from outkey.sync.core.line.line import (
     INDEX,
     Children,
@@ -28,7 +29,6 @@ from outkey.sync.core.line.line import (
     Sync,
     Transform,
 )
-from outkey.sync.core.line.sync_sections import OtherDatabase
 from outkey.sync.core.mapping.records import HostRecord, Unseen, WriteOutcome
 from outkey.sync.core.mapping.shape import shape_of
 from outkey.sync.core.mapping.targets import parse_target

@@ -10,7 +10,7 @@ from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.foundation.core.fields.field_kinds import Field, Kind, LineTab, read_table
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.reference import is_reference, parse_reference
-from outkey.sync.core.line.database_urls import refuse_unsafe_literal
+from outkey.sync.core.databases.urls import refuse_unsafe_literal
 from outkey.sync.core.line.table import written_table
 from outkey.sync.core.mapping.targets import NAME
 

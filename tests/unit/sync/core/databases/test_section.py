@@ -5,7 +5,7 @@ import pytest
 from outkey.administration.core.document.document import parse_document
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import ConfigError
-from outkey.sync.core.line.sync_sections import OtherDatabase, refuse_unsafe_url
+from outkey.sync.core.databases.section import OtherDatabase, refuse_unsafe_url
 from outkey.sync.core.pairs.section import ConflictRule, Pair
 from outkey.sync.engine.sync_settings import SyncSettings
 

@@ -1,0 +1,1 @@
+"""Other databases of tables: their section of a document, and safe URLs."""
