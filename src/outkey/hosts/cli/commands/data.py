@@ -20,8 +20,8 @@ from outkey.hosts.cli.session import AsJson, open_application
 from outkey.hosts.command_host import administration_of
 from outkey.sending.core.audit.events import Tag
 from outkey.sync.core.mapping.records import Target, find_target
+from outkey.sync.core.mapping.shown import shortened
 from outkey.sync.core.mapping.targets import ARCHIVED_AT, TABLE_PREFIX, FileFormat
-from outkey.sync.core.run.shown import shortened
 
 if TYPE_CHECKING:
     from outkey.sync.ports.sync import StoredTables

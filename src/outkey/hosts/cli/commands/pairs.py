@@ -35,10 +35,10 @@ from outkey.hosts.cli.printing.run_texts import name_line_in_hint, run_text
 from outkey.hosts.cli.session import AsJson, open_application
 from outkey.hosts.command_host import administration_of
 from outkey.sync.core.line.facts import run_facts
+from outkey.sync.core.mapping.shown import shortened
 from outkey.sync.core.pairs.pairs import PairAgreement, changed_fields
 from outkey.sync.core.pairs.section import ConflictRule, Pair
 from outkey.sync.core.run.run import Run, RunState
-from outkey.sync.core.run.shown import shortened
 from outkey.sync.core.run.states import STOPPING
 
 if TYPE_CHECKING:

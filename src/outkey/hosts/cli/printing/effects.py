@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from outkey.hosts.cli.printing.output import print_line, print_table
 from outkey.hosts.cli.printing.run_texts import rejected_text
 from outkey.sync.core.mapping.records import WriteOutcome
-from outkey.sync.core.run.shown import shown_change, shown_field
+from outkey.sync.core.mapping.shown import shown_change, shown_field
 
 if TYPE_CHECKING:
     from outkey.sync.engine.runs.plan import Effect

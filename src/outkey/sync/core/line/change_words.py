@@ -16,7 +16,7 @@ from outkey.sync.core.line.fields import (
 )
 from outkey.sync.core.line.line import Transform
 from outkey.sync.core.line_form.schedule_choices import choice_of
-from outkey.sync.core.run.shown import shortened
+from outkey.sync.core.mapping.shown import shortened
 
 _MAX_IN_SENTENCE = 30
 

@@ -10,7 +10,7 @@ from outkey.foundation.core.text import Text
 from outkey.foundation.core.toml.rows import are_rows, match_rows
 from outkey.sync.core.line.change_words import ChangeInWords
 from outkey.sync.core.line.text import LineText
-from outkey.sync.core.run.shown import shortened, shortened_pair
+from outkey.sync.core.mapping.shown import shortened, shortened_pair
 
 SYNC = "sync"
 MAX_SHOWN = 60

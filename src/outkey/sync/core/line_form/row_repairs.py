@@ -12,8 +12,8 @@ from outkey.foundation.core.text import NO_TEXT, Text
 from outkey.sync.core.line.line import FieldMapping, Transform
 from outkey.sync.core.line_form.row_trials import RowTrial
 from outkey.sync.core.line_form.rows import values_text
+from outkey.sync.core.mapping.excerpt import excerpt_of
 from outkey.sync.core.mapping.mapping import resolve_transform, takes_transform
-from outkey.sync.core.run.excerpt import excerpt_of
 from outkey.sync.core.suggest.hosts import fitting_guess
 from outkey.sync.core.suggest.names import comparable_name, quoted_name
 from outkey.sync.core.suggest.values import Guess, guess_moment, guess_transform

@@ -8,10 +8,10 @@ from urllib.parse import quote
 from outkey.sending.core.request.dot_segments import has_parent_segment
 from outkey.sync.core.line.line import FieldMapping, Transform
 from outkey.sync.core.line.templates import PLACEHOLDER, placeholders, value_at
+from outkey.sync.core.mapping.excerpt import NO_VALUE
 from outkey.sync.core.mapping.json_values import json_value, value_to_send
 from outkey.sync.core.mapping.records import FieldKind, HostField
 from outkey.sync.core.mapping.transforms import MappingContext, RejectedValue, convert
-from outkey.sync.core.run.excerpt import NO_VALUE
 
 BY_KIND = {
     FieldKind.TEXT: Transform.TEXT,

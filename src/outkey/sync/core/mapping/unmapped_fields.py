@@ -7,8 +7,8 @@ from outkey.foundation.core.text import Text
 from outkey.sync.core.line.line import FieldMapping
 from outkey.sync.core.line_form.rows import MappingRow, row_of_mapping
 from outkey.sync.core.mapping.records import HostField
+from outkey.sync.core.mapping.shown import shortened
 from outkey.sync.core.paging.response import Record
-from outkey.sync.core.run.shown import shortened
 from outkey.sync.core.suggest.fields import fields_of
 from outkey.sync.core.suggest.hosts import AS_IT_IS
 from outkey.sync.core.suggest.names import (

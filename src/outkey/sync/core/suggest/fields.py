@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from outkey.foundation.core.text import Text
+from outkey.sync.core.mapping.excerpt import excerpt_of
 from outkey.sync.core.paging.response import Record
-from outkey.sync.core.run.excerpt import excerpt_of
 from outkey.sync.core.suggest.names import Path, expression_of
 from outkey.sync.core.suggest.records import MAX_DEPTH
 

@@ -22,9 +22,9 @@ from outkey.foundation.core.paging_words import (
 from outkey.foundation.core.text import Text
 from outkey.sending.core.request.message import ResponseHeaders
 from outkey.sync.core.line.line import Pagination, Paging
+from outkey.sync.core.mapping.excerpt import excerpt_of
 from outkey.sync.core.paging.link_header import next_link
 from outkey.sync.core.paging.totals import TOTAL_HEADERS, TOTAL_MEMBERS
-from outkey.sync.core.run.excerpt import excerpt_of
 from outkey.sync.core.suggest.names import Path, comparable_name, expression_of
 from outkey.sync.core.suggest.records import FoundRecords
 

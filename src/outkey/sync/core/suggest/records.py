@@ -8,8 +8,8 @@ from itertools import accumulate, zip_longest
 from outkey.foundation.core.errors import SyncFailed
 from outkey.foundation.core.paging_words import words
 from outkey.foundation.core.text import Text, counted
+from outkey.sync.core.mapping.excerpt import excerpt_of
 from outkey.sync.core.paging.response import Record
-from outkey.sync.core.run.excerpt import excerpt_of
 from outkey.sync.core.suggest.names import (
     Path,
     comparable_name,

@@ -15,10 +15,10 @@ from outkey.sync.core.line.fields import PAGINATION_FIELDS
 from outkey.sync.core.line.line import FieldMapping, Pagination, Paging, Sync, Transform
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.line.table import written_table
+from outkey.sync.core.mapping.excerpt import excerpt_of
 from outkey.sync.core.mapping.records import FieldKind, HostField
 from outkey.sync.core.mapping.targets import MAX_OWN_NAME, TABLE_PREFIX
 from outkey.sync.core.paging.response import Record
-from outkey.sync.core.run.excerpt import excerpt_of
 from outkey.sync.core.suggest.fields import SampleFields, fields_of
 from outkey.sync.core.suggest.hosts import AS_IT_IS, mapping_for, path_for
 from outkey.sync.core.suggest.keys import guess_keys

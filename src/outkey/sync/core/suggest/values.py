@@ -15,9 +15,9 @@ from decimal import Decimal
 from outkey.foundation.core.paging_words import words
 from outkey.foundation.core.text import Text
 from outkey.sync.core.line.line import FieldMapping, Transform
+from outkey.sync.core.mapping.excerpt import excerpt_of
+from outkey.sync.core.mapping.shown import shown_value
 from outkey.sync.core.mapping.transforms import MappingContext, convert, refusal_reason
-from outkey.sync.core.run.excerpt import excerpt_of
-from outkey.sync.core.run.shown import shown_value
 from outkey.sync.core.suggest.names import snake_case
 
 _CONTEXT = MappingContext(lambda _name: UTC)

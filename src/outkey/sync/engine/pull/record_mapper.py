@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from outkey.foundation.core.errors import SyncFailed
 from outkey.sync.core.line.line import INDEX, FieldMapping, Transform
 from outkey.sync.core.mapping.columns import ColumnMapping, map_columns
+from outkey.sync.core.mapping.excerpt import NO_VALUE, json_kind
 from outkey.sync.core.mapping.keys import key_text
 from outkey.sync.core.mapping.mapping import Unmapped, resolve_transform
 from outkey.sync.core.mapping.records import HostField, WriteOutcome, Written
 from outkey.sync.core.mapping.transforms import MappingContext
 from outkey.sync.core.paging.response import MAX_FIELDS, size_fault
-from outkey.sync.core.run.excerpt import NO_VALUE, json_kind
 from outkey.sync.engine.runs.plan import Effect, SyncPorts
 
 WHOLE_RECORD = "@"

@@ -8,9 +8,9 @@ from dataclasses import replace
 from outkey.foundation.core.errors import BadResponse, Cause, OutkeyError, SyncFailed
 from outkey.foundation.core.text import Text, counted
 from outkey.sending.core.request.message import Response
+from outkey.sync.core.mapping.excerpt import excerpt_of
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.paging.paging import Position, position_of
-from outkey.sync.core.run.excerpt import excerpt_of
 from outkey.sync.core.run.line_digest import line_digest
 from outkey.sync.core.run.reasons import ALL_REFUSED, RUN_LIMIT, sync_failure
 from outkey.sync.core.run.remedies import summary_of

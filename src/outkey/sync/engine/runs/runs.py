@@ -713,7 +713,7 @@ def _full_every_of(line: SyncLine) -> float:
 
 def stored_key(key: str) -> str:
     """Return the key of a rejected record as it is stored."""
+    from outkey.sync.core.mapping.excerpt import printable  # noqa: PLC0415
     from outkey.sync.core.mapping.keys import MAX_KEY_LENGTH  # noqa: PLC0415
-    from outkey.sync.core.run.excerpt import printable  # noqa: PLC0415
 
     return printable(key[:MAX_KEY_LENGTH])

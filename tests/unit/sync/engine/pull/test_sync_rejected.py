@@ -9,10 +9,10 @@ import pytest
 from outkey.foundation.core.errors import ConfigError, LineBusy, RunStopped
 from outkey.sending.core.request.message import Request, Response
 from outkey.sync.core.line.line import FieldMapping, Gone, Transform
+from outkey.sync.core.mapping.excerpt import NO_VALUE, excerpt_of, json_kind
 from outkey.sync.core.mapping.mapping import map_incoming, map_outgoing
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.mapping.transforms import MappingContext
-from outkey.sync.core.run.excerpt import NO_VALUE, excerpt_of, json_kind
 from outkey.sync.core.run.run import (
     Counts,
     RejectedRecord,

@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy
 
 from outkey.hosts.django.translation import translate_text
 from outkey.sync.core.mapping.records import WriteOutcome
+from outkey.sync.core.mapping.shown import shortened
 from outkey.sync.core.run.reasons import rejection_text
-from outkey.sync.core.run.shown import shortened
 from outkey.sync.engine.runs.plan import Effect
 
 MOST_CHARACTERS = 80  # of a value

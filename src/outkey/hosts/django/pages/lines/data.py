@@ -35,8 +35,8 @@ from outkey.sync.core.mapping.records import (
     Target,
     find_target,
 )
+from outkey.sync.core.mapping.shown import shortened
 from outkey.sync.core.mapping.targets import ARCHIVED_AT, TABLE_PREFIX, FileFormat
-from outkey.sync.core.run.shown import shortened
 from outkey.sync.ports.sync import StoredTables
 
 LONGEST = 200  # characters of a value that the page shows

@@ -31,6 +31,7 @@ from outkey.hosts.django.pages.lists import page_number, read_uncounted_page
 from outkey.hosts.django.pages.shell import message_of, page
 from outkey.hosts.django.rows.pairs import count_open_conflicts
 from outkey.hosts.django.wiring import records
+from outkey.sync.core.mapping.shown import shortened
 from outkey.sync.core.pairs.pairs import (
     PairAgreement,
     PairConflict,
@@ -38,7 +39,6 @@ from outkey.sync.core.pairs.pairs import (
     changed_fields,
 )
 from outkey.sync.core.pairs.section import ConflictRule, Pair
-from outkey.sync.core.run.shown import shortened
 from outkey.sync.engine.pairs.runner import conflict_version, fields_by_owner
 
 CONFLICTS_SIZE = 20

@@ -6,7 +6,12 @@ from uuid import UUID
 
 import pytest
 
-from outkey.sync.core.run.shown import shortened, shown_change, shown_field, shown_value
+from outkey.sync.core.mapping.shown import (
+    shortened,
+    shown_change,
+    shown_field,
+    shown_value,
+)
 
 
 @pytest.mark.parametrize(
