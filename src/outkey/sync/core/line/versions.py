@@ -8,8 +8,8 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.changes import FieldChange
 from outkey.foundation.core.text import Text
 from outkey.foundation.core.toml.rows import are_rows, match_rows
-from outkey.sync.core.line.change_words import ChangeInWords
 from outkey.sync.core.line.text import LineText
+from outkey.sync.core.line_form.change_words import ChangeInWords
 from outkey.sync.core.mapping.shown import shortened, shortened_pair
 
 SYNC = "sync"

@@ -12,10 +12,10 @@ from outkey.sync.core.line_form.row_repairs import Repair, repairs_of
 from outkey.sync.core.line_form.row_trials import RejectedBySample, RowTrial
 from outkey.sync.core.line_form.rows import ChildForm, MappingRow, names_in
 from outkey.sync.core.line_form.sample import LineSample
+from outkey.sync.core.line_form.unmapped_fields import UnmappedField, unmapped_fields
 from outkey.sync.core.mapping.records import HostField
 from outkey.sync.core.mapping.shown import shortened
 from outkey.sync.core.mapping.transforms import MappingContext
-from outkey.sync.core.mapping.unmapped_fields import UnmappedField, unmapped_fields
 from outkey.sync.core.run.reasons import rejection_text, sync_failure
 from outkey.sync.engine.forms.errors import fault_of, model_fields
 from outkey.sync.engine.pull.record_mapper import NULL, WHOLE_RECORD, is_lookup_key

@@ -3,8 +3,8 @@
 import pytest
 
 from outkey.foundation.core.fields.changes import FieldChange
-from outkey.sync.core.line.change_words import ChangeInWords
 from outkey.sync.core.line.versions import LineComparison, compare_lines
+from outkey.sync.core.line_form.change_words import ChangeInWords
 
 TEXT = """\
 direction = "pull"

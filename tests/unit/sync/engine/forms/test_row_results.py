@@ -11,8 +11,8 @@ from outkey.sync.core.line_form.line_form import LineForm
 from outkey.sync.core.line_form.row_repairs import MAX_NEW_CHOICES, format_words
 from outkey.sync.core.line_form.rows import ChildForm, MappingRow
 from outkey.sync.core.line_form.sample import LineSample
+from outkey.sync.core.line_form.unmapped_fields import unmapped_fields
 from outkey.sync.core.mapping.records import FieldKind, HostField
-from outkey.sync.core.mapping.unmapped_fields import unmapped_fields
 from outkey.sync.engine.forms.row_results import FormEvaluator, FormResults, RowResult
 from unit.sync.engine.pull.test_sync_run import fake_sync, stored
 

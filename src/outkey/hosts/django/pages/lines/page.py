@@ -71,11 +71,12 @@ from outkey.hosts.django.pages.lines.versions import line_differences
 from outkey.hosts.django.pages.shell import limited_concurrency, page
 from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
-from outkey.sync.core.line.change_words import ChangeInWords
 from outkey.sync.core.line.history import LineVersion
 from outkey.sync.core.line.line import Direction
 from outkey.sync.core.line.section import read_request
 from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line_form.change_words import ChangeInWords
+from outkey.sync.core.line_form.children import suggest_children
 from outkey.sync.core.line_form.form_text import sample_sync
 from outkey.sync.core.line_form.inputs import posted_names
 from outkey.sync.core.line_form.line_form import LineForm
@@ -85,7 +86,6 @@ from outkey.sync.core.line_form.schedule_choices import (
     choice_of,
 )
 from outkey.sync.core.mapping.records import Target
-from outkey.sync.core.suggest.children import suggest_children
 from outkey.sync.engine.forms.row_results import FormResults
 from outkey.sync.engine.forms.unsaved_lines import WithLine
 from outkey.sync.engine.record_rights import refuse_forbidden

@@ -1,11 +1,11 @@
 """Lists inside the records of a sample become forms that are filled in."""
 
+from outkey.sync.core.line_form.children import suggest_children
 from outkey.sync.core.line_form.form_text import text_with_form
 from outkey.sync.core.line_form.inputs import errors_in
 from outkey.sync.core.line_form.line_form import LineForm
 from outkey.sync.core.line_form.rows import ChildForm
 from outkey.sync.core.paging.response import Record
-from outkey.sync.core.suggest.children import suggest_children
 
 ORDERS: list[Record] = [
     {
