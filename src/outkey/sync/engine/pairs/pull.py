@@ -27,6 +27,7 @@ from outkey.sync.engine.pairs.decisions import (
 from outkey.sync.engine.pairs.matches import Match, PairMatches
 from outkey.sync.engine.pairs.push import repeat_creates
 from outkey.sync.engine.pairs.removal import PairRemoval, mark_seen
+from outkey.sync.engine.pairs.unanswered_creates import UnansweredCreates
 from outkey.sync.engine.pull.children import ChildEffects
 from outkey.sync.engine.pull.missing_records import has_read_all
 from outkey.sync.engine.pull.page_reader import PageReader
@@ -35,7 +36,6 @@ from outkey.sync.engine.pull.pull import Pull
 from outkey.sync.engine.pull.record_mapper import KeyTexts, Row, key_of, write_rows
 from outkey.sync.engine.pull.row_reader import RowReader
 from outkey.sync.engine.pull.target_writer import TargetWriter
-from outkey.sync.engine.push.unanswered_creates import UnansweredCreates
 from outkey.sync.engine.runs.plan import PairPlan
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 

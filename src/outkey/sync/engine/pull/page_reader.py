@@ -33,7 +33,7 @@ from outkey.sync.engine.pull.page_requests import (
     page_request,
 )
 from outkey.sync.engine.pull.pages import SourcePage
-from outkey.sync.engine.push.requests import RequestBatch, ResponseOrError
+from outkey.sync.engine.runs.requests import RequestBatch, ResponseOrError
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
 NO_CONTENT = 204

@@ -7,8 +7,8 @@ from outkey.sync.core.line.line import INDEX, Paging, Sync
 from outkey.sync.core.line.templates import fill_body
 from outkey.sync.core.paging.paging import NUMBERED, Position, parameters, place_of
 from outkey.sync.engine.pull.record_mapper import mapping_paths
-from outkey.sync.engine.push.requests import LineRequest
 from outkey.sync.engine.runs.plan import LinePlan
+from outkey.sync.engine.runs.requests import LineRequest
 
 
 def expressions(sync: Sync) -> dict[str, str]:

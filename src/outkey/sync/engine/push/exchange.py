@@ -17,12 +17,8 @@ from outkey.sync.engine.push.push_jobs import (
     PushRequests,
     Settled,
 )
-from outkey.sync.engine.push.requests import (
-    LineRequest,
-    RequestBatch,
-    ResponseOrError,
-)
 from outkey.sync.engine.push.responses import Outcome, PushResponses
+from outkey.sync.engine.runs.requests import LineRequest, RequestBatch, ResponseOrError
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
 # Returns groups with the keys of their creates, by which the API knows a repetition.

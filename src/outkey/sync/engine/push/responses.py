@@ -27,8 +27,8 @@ from outkey.sync.engine.push.push_jobs import (
     PushRequests,
     Settled,
 )
-from outkey.sync.engine.push.requests import ResponseOrError
 from outkey.sync.engine.runs.plan import Effect
+from outkey.sync.engine.runs.requests import ResponseOrError
 from outkey.sync.engine.runs.run_in_progress import RunInProgress, is_about_request
 
 NO_RECORD = frozenset({404, 410})

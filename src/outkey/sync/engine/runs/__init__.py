@@ -1,1 +1,1 @@
-"""Runs: requested, planned, begun, continued and ended."""
+"""Runs: requested, planned, begun, continued and ended; their requests."""

@@ -28,8 +28,8 @@ from outkey.sync.core.line.line import Pagination, Paging, Sync
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.run.run import Counts, RejectedRecord, RunState
-from outkey.sync.engine.push.requests import RequestBatch
 from outkey.sync.engine.runs.plan import Effect, LinePlan
+from outkey.sync.engine.runs.requests import RequestBatch
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.engine.runs.runs import Runs
 from outkey.testing import AsyncFake, configuration, fake_gateway
