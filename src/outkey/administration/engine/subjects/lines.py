@@ -19,9 +19,9 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.foundation.core.findings.checks import Finding
     from outkey.sync.core.line.sync_line import SyncLine
     from outkey.sync.core.line_form.sample import LineSample
+    from outkey.sync.core.run.effects import Effect
     from outkey.sync.core.suggest.suggest import Suggestion
     from outkey.sync.engine.line_registry import Registry
-    from outkey.sync.engine.runs.plan import Effect
     from outkey.sync.engine.runs.runner import SyncRunner
     from outkey.sync.engine.runs.runs import Runs
     from outkey.sync.engine.sync_settings import SyncSettings

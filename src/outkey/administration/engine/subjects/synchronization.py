@@ -19,12 +19,13 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.sync.core.line.sync_line import SyncLine
     from outkey.sync.core.mapping.records import Target
     from outkey.sync.core.pairs.section import ConflictRule
+    from outkey.sync.core.run.effects import Note
     from outkey.sync.core.run.run import Run
     from outkey.sync.engine.line_registry import Registry
     from outkey.sync.engine.pairs.runner import Follow, PairRunner
     from outkey.sync.engine.pull.target_columns import NoteChange
     from outkey.sync.engine.record_rights import RecordRights, UserRecords
-    from outkey.sync.engine.runs.plan import Note, SyncPorts
+    from outkey.sync.engine.runs.plan import SyncPorts
     from outkey.sync.engine.runs.planner import Planner
     from outkey.sync.engine.runs.runner import SyncRunner
     from outkey.sync.engine.runs.runs import Runs

@@ -9,7 +9,7 @@ from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.mapping.shown import shown_change, shown_field
 
 if TYPE_CHECKING:
-    from outkey.sync.engine.runs.plan import Effect
+    from outkey.sync.core.run.effects import Effect
 
 _MAX_SHOWN = 20  # changes of a dry run, or rejected records
 

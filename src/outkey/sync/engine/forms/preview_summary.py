@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from outkey.foundation.core.text import Text
 from outkey.sync.core.mapping.records import WriteOutcome
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.reasons import rejection_text
-from outkey.sync.engine.runs.plan import Effect
 
 MAX_KEYS = 5  # of rejected records that are named
 

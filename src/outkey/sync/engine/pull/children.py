@@ -16,6 +16,7 @@ from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.mapping.records import HostField, WriteOutcome
 from outkey.sync.core.mapping.shape import child_mappings, shape_of_children
 from outkey.sync.core.paging.response import MAX_FIELDS_WITH_CHILDREN
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import ChildCounts, Run
 from outkey.sync.engine.pull.record_mapper import (
     RecordMapper,
@@ -26,7 +27,7 @@ from outkey.sync.engine.pull.record_mapper import (
     write_rows,
 )
 from outkey.sync.engine.pull.target_columns import NoteChange, TargetColumns
-from outkey.sync.engine.runs.plan import Effect, SyncPorts
+from outkey.sync.engine.runs.plan import SyncPorts
 from outkey.sync.ports.sync import Key
 
 MAX_CHILDREN = 10_000  # of one record

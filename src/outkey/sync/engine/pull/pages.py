@@ -6,9 +6,9 @@ from typing import NamedTuple
 from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.paging.paging import Position
 from outkey.sync.core.paging.response import Record
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.engine.pull.children import ChildEffects, ParentRow
 from outkey.sync.engine.pull.record_mapper import Row
-from outkey.sync.engine.runs.plan import Effect
 
 
 class PageRows(NamedTuple):

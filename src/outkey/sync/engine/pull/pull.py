@@ -11,12 +11,12 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from typing import Protocol
 
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import Counts, Run
 from outkey.sync.engine.pull.page_reader import PageReader
 from outkey.sync.engine.pull.pages import PageEffects, PageRows, SourcePage
 from outkey.sync.engine.pull.row_reader import RowReader
 from outkey.sync.engine.pull.target_writer import TargetWriter
-from outkey.sync.engine.runs.plan import Effect
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 from outkey.sync.ports.sync import StorageBusy
 

@@ -17,13 +17,13 @@ from outkey.sync.core.mapping.versions import (
 )
 from outkey.sync.core.paging.paging import Position
 from outkey.sync.core.paging.response import Record
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import Counts
 from outkey.sync.engine.pull.pages import PageEffects, PageRows, SourcePage
 from outkey.sync.engine.pull.pull import Pull
 from outkey.sync.engine.pull.record_mapper import Row, key_of, write_rows
 from outkey.sync.engine.pull.row_reader import RowReader
 from outkey.sync.engine.pull.target_writer import TargetWriter
-from outkey.sync.engine.runs.plan import Effect
 from outkey.sync.engine.runs.run_in_progress import RunInProgress, is_refused
 from outkey.sync.ports.sync import Key
 

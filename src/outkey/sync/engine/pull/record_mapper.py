@@ -11,7 +11,8 @@ from outkey.sync.core.mapping.mapping import Unmapped, resolve_transform
 from outkey.sync.core.mapping.records import HostField, WriteOutcome, Written
 from outkey.sync.core.mapping.transforms import MappingContext
 from outkey.sync.core.paging.response import MAX_FIELDS, size_fault
-from outkey.sync.engine.runs.plan import Effect, SyncPorts
+from outkey.sync.core.run.effects import Effect
+from outkey.sync.engine.runs.plan import SyncPorts
 
 WHOLE_RECORD = "@"
 NULL = "`null`"

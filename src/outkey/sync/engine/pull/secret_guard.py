@@ -14,8 +14,9 @@ from outkey.sending.engine.exchange.echoed_secrets import (
     reveals_secret,
     sent_secrets,
 )
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.reasons import sync_failure
-from outkey.sync.engine.runs.plan import Effect, LinePlan, SyncPorts
+from outkey.sync.engine.runs.plan import LinePlan, SyncPorts
 
 CACHE_SECONDS = 10.0
 

@@ -7,6 +7,7 @@ from outkey.foundation.core.text import Text
 from outkey.sync.core.line.line import Gone, Writes
 from outkey.sync.core.mapping.records import Written
 from outkey.sync.core.mapping.shape import shape_of
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.guard import refuse_mass_removal_of_children
 from outkey.sync.core.run.run import ChildCounts, Counts
 from outkey.sync.engine.pull.children import ChildEffects, ChildTarget, ParentRow
@@ -15,7 +16,6 @@ from outkey.sync.engine.pull.pages import PageEffects, PageRows
 from outkey.sync.engine.pull.record_mapper import Row, write_rows
 from outkey.sync.engine.pull.record_screen import RecordScreen
 from outkey.sync.engine.pull.target_columns import TargetColumns
-from outkey.sync.engine.runs.plan import Effect
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
 ORPHANS_BATCH = 500  # parents

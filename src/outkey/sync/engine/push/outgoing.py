@@ -13,8 +13,9 @@ from outkey.sync.core.mapping.mapping import (
 from outkey.sync.core.mapping.records import HostRecord, WriteOutcome
 from outkey.sync.core.mapping.transforms import MappingContext
 from outkey.sync.core.push.ledger import UNSURE, LedgerEntry, digest_of
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.engine.push.push_jobs import OUTCOMES, Job, PushRequests, Settled
-from outkey.sync.engine.runs.plan import Effect, LinePlan, SyncPorts
+from outkey.sync.engine.runs.plan import LinePlan, SyncPorts
 
 
 class OutgoingRecords:

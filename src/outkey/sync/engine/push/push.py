@@ -17,6 +17,7 @@ from dataclasses import replace
 from outkey.sync.core.mapping.records import HostRecord, WriteOutcome
 from outkey.sync.core.paging.paging import DELETIONS, Position
 from outkey.sync.core.push.ledger import LedgerEntry
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.guard import refuse_mass_removal, refuse_replaced_target
 from outkey.sync.core.run.run import Run
 from outkey.sync.engine.push.exchange import PushExchange, exchange_with_ledger
@@ -34,7 +35,6 @@ from outkey.sync.engine.push.push_jobs import (
     Settled,
     StepProgress,
 )
-from outkey.sync.engine.runs.plan import Effect
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
 STEP = 1000  # records that are compared at a time

@@ -11,7 +11,7 @@ from outkey.sync.core.line.templates import placeholders
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.paging.paging import Position
 from outkey.sync.core.push.ledger import LedgerEntry, count_of
-from outkey.sync.engine.runs.plan import Effect
+from outkey.sync.core.run.effects import Effect
 
 
 class Action(StrEnum):

@@ -17,6 +17,7 @@ from outkey.sync.core.push.results import (
     remote_id_of,
     status_in,
 )
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.pauses import raise_for_cause
 from outkey.sync.core.run.reasons import NO_REMOTE_ID, sync_failure
 from outkey.sync.engine.push.outgoing import refused_record
@@ -27,7 +28,6 @@ from outkey.sync.engine.push.push_jobs import (
     PushRequests,
     Settled,
 )
-from outkey.sync.engine.runs.plan import Effect
 from outkey.sync.engine.runs.requests import ResponseOrError
 from outkey.sync.engine.runs.run_in_progress import RunInProgress, is_about_request
 

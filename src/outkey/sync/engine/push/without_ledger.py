@@ -10,13 +10,13 @@ from functools import partial
 from urllib.parse import quote
 
 from outkey.sync.core.push.ledger import LedgerEntry
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.engine.push.exchange import PushExchange
 from outkey.sync.engine.push.ledger import PossiblePlans
 from outkey.sync.engine.push.outgoing import OutgoingRecords, refused_record
 from outkey.sync.engine.push.push import Push
 from outkey.sync.engine.push.push_jobs import Group, Job, Plan, Settled
 from outkey.sync.engine.push.responses import REDIRECT, Outcome, about_records
-from outkey.sync.engine.runs.plan import Effect
 from outkey.sync.engine.runs.requests import ResponseOrError
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 

@@ -11,6 +11,7 @@ from outkey.sending.core.request.message import Response
 from outkey.sync.core.mapping.excerpt import excerpt_of
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.paging.paging import Position, position_of
+from outkey.sync.core.run.effects import Effect, Note
 from outkey.sync.core.run.line_digest import line_digest
 from outkey.sync.core.run.reasons import ALL_REFUSED, RUN_LIMIT, sync_failure
 from outkey.sync.core.run.remedies import summary_of
@@ -19,7 +20,7 @@ from outkey.sync.core.run.states import Start, restart
 from outkey.sync.engine.pull.children import ChildEffects
 from outkey.sync.engine.pull.secret_guard import SecretGuard
 from outkey.sync.engine.pull.target_columns import NoteChange, ignore_change
-from outkey.sync.engine.runs.plan import Effect, LinePlan, Note, SyncPorts
+from outkey.sync.engine.runs.plan import LinePlan, SyncPorts
 
 PREVIEW_SECONDS = 10.0
 # A checkpoint extends the lease of a run. Work on one page that takes longer than this

@@ -48,6 +48,7 @@ from outkey.sync.core.mapping.shape import (
 )
 from outkey.sync.core.mapping.targets import FileName, parse_target
 from outkey.sync.core.pairs.rules import refuse_unfit_pair
+from outkey.sync.core.run.effects import Effect, Note
 from outkey.sync.core.run.pauses import pauses_configuration
 from outkey.sync.core.run.reasons import GUARD, RUN_LIMIT, TARGET_REPLACED, sync_failure
 from outkey.sync.core.run.run import OPEN_STATES, Run
@@ -75,7 +76,7 @@ from outkey.sync.engine.pull.target_columns import NoteChange, ignore_change
 from outkey.sync.engine.push.push import Push, push_of_line
 from outkey.sync.engine.push.responses import push_expressions
 from outkey.sync.engine.push.without_ledger import push_without_ledger
-from outkey.sync.engine.runs.plan import Effect, LinePlan, Note, PairPlan, SyncPorts
+from outkey.sync.engine.runs.plan import LinePlan, PairPlan, SyncPorts
 from outkey.sync.engine.runs.run_in_progress import (
     RunInProgress,
     failed_run,

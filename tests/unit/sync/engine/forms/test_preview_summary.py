@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from outkey.sync.core.line.line import FieldMapping
 from outkey.sync.core.mapping.records import WriteOutcome
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.engine.forms.preview_summary import preview_summary
-from outkey.sync.engine.runs.plan import Effect
 from unit.sync.engine.pull.test_sync_run import PULL, Api, fake_sync, people, stored
 
 REFUSED = WriteOutcome.REFUSED

@@ -11,8 +11,8 @@ from outkey.sync.core.line.line import FieldMapping
 from outkey.sync.core.mapping.records import FieldKind, HostField
 from outkey.sync.core.pairs.section import ConflictRule
 from outkey.sync.core.push.ledger import LedgerEntry
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.engine.pairs.agreements import Agreements
-from outkey.sync.engine.runs.plan import Effect
 from outkey.sync.engine.runs.runner import SyncRunner
 from unit.fake_orders_api import Reply, reply
 from unit.sync.engine.pairs.test_pair_runs import (

@@ -24,10 +24,11 @@ from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.records import HostField
 from outkey.sync.core.pairs.pairs import PairConflict
 from outkey.sync.core.pairs.section import ConflictRule, Pair
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import RunState
 from outkey.sync.engine.pairs.agreements import Agreements
 from outkey.sync.engine.pairs.runner import PairRunner
-from outkey.sync.engine.runs.plan import Effect, PairPorts, SyncPorts
+from outkey.sync.engine.runs.plan import PairPorts, SyncPorts
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.engine.sync_settings import SyncSettings
 from outkey.testing import configuration, fake_gateway

@@ -16,9 +16,9 @@ from outkey.sync.core.line.line import (
     Transform,
     Writes,
 )
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import ChildCounts, Counts, RejectedRecord, RunState
 from outkey.sync.engine.pull import children
-from outkey.sync.engine.runs.plan import Effect
 from unit.sync.engine.pull.test_sync_run import (
     PULL,
     SINCE,

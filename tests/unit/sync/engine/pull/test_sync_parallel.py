@@ -27,8 +27,9 @@ from outkey.sending.engine.exchange.sender import Asynchronous, Sender
 from outkey.sync.core.line.line import Pagination, Paging, Sync
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.records import WriteOutcome
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import Counts, RejectedRecord, RunState
-from outkey.sync.engine.runs.plan import Effect, LinePlan
+from outkey.sync.engine.runs.plan import LinePlan
 from outkey.sync.engine.runs.requests import RequestBatch
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.engine.runs.runs import Runs

@@ -1,8 +1,8 @@
 """A dry run of a push, which sends nothing, takes no longer than reading."""
 
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import Counts, RunState
 from outkey.sync.engine.push.push import STEP
-from outkey.sync.engine.runs.plan import Effect
 from unit.sync.engine.pull.test_sync_run import PUSH, Api, FakeSync, fake_sync, stored
 
 

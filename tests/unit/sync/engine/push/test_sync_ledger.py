@@ -26,9 +26,9 @@ from outkey.sync.core.line.line import (
 )
 from outkey.sync.core.mapping.records import HostRecord, WriteOutcome
 from outkey.sync.core.push.ledger import UNSURE, LedgerEntry, creation_key
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import Counts, RunState
 from outkey.sync.engine.push.outgoing import OutgoingRecords
-from outkey.sync.engine.runs.plan import Effect
 from unit.fake_orders_api import OrdersApi, reply
 from unit.sync.engine.pull.test_sync_run import (
     FakeSync,

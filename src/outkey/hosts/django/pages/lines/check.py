@@ -10,8 +10,8 @@ from django.utils.translation import gettext_lazy
 from outkey.hosts.django.translation import translate_text
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.mapping.shown import shortened
+from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.reasons import rejection_text
-from outkey.sync.engine.runs.plan import Effect
 
 MOST_CHARACTERS = 80  # of a value
 OUTCOMES: dict[WriteOutcome, tuple[str, object]] = {  # the colour of each, its name
