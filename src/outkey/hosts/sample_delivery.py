@@ -11,7 +11,7 @@ from outkey.foundation.core.errors import ConfigError, ConnectionFailed
 from outkey.foundation.core.text import Text
 from outkey.webhooks.adapters.public_keys import CryptographyKeys
 from outkey.webhooks.core.inbox.delivery import Delivery
-from outkey.webhooks.core.schemes.sample_receivers import refuse_receiver
+from outkey.webhooks.core.verification.sample_receivers import refuse_receiver
 from outkey.webhooks.core.verification.signing import sign
 
 if TYPE_CHECKING:

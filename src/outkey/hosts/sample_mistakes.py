@@ -12,8 +12,11 @@ from outkey.foundation.core.secret import Secret
 from outkey.hosts.sample_delivery import post_sample
 from outkey.webhooks.adapters.public_keys import CryptographyKeys
 from outkey.webhooks.core.inbox.delivery import Delivery
-from outkey.webhooks.core.schemes.sample_receivers import is_this_machine, server_of
 from outkey.webhooks.core.settings.settings import Webhook
+from outkey.webhooks.core.verification.sample_receivers import (
+    is_this_machine,
+    server_of,
+)
 from outkey.webhooks.core.verification.signing import sign
 
 SECRET = "whsec_dGhlIHNwYXJyaW5nIHdlYmhvb2sgc2VjcmV0"  # noqa: S105 - made up and public

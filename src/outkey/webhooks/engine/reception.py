@@ -37,15 +37,15 @@ from outkey.webhooks.core.inbox.delivery import (
     WebhookSecrets,
 )
 from outkey.webhooks.core.inbox.inbox import WAITING, InboxDelivery
-from outkey.webhooks.core.schemes.handshakes import (
-    HandshakeResponse,
-    answer_open_handshake,
-    answer_signed_handshake,
-)
 from outkey.webhooks.core.settings.settings import scheme_of
 from outkey.webhooks.core.settings.stored import StoredWebhook
 from outkey.webhooks.core.verification.attempt import event_text, signed_digest
 from outkey.webhooks.core.verification.explanation import explain
+from outkey.webhooks.core.verification.handshakes import (
+    HandshakeResponse,
+    answer_open_handshake,
+    answer_signed_handshake,
+)
 from outkey.webhooks.core.verification.public_keys import PublicKeys
 from outkey.webhooks.core.verification.refusals import (
     SECRET_UNRESOLVED,

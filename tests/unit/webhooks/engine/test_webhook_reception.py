@@ -37,8 +37,8 @@ from outkey.webhooks.adapters.public_keys import CryptographyKeys
 from outkey.webhooks.adapters.secrets_of_webhooks import SecretsWithWebhooks
 from outkey.webhooks.core.inbox.delivery import Delivery, Refused
 from outkey.webhooks.core.inbox.inbox import DeliveryState, InboxDelivery
-from outkey.webhooks.core.schemes.handshakes import HandshakeResponse
 from outkey.webhooks.core.settings.stored import PREVIOUS, SECRET, VERIFY_TOKEN
+from outkey.webhooks.core.verification.handshakes import HandshakeResponse
 from outkey.webhooks.engine.changes import WebhookAdministration
 from outkey.webhooks.engine.fetching import (
     FETCHES_AT_ONCE,

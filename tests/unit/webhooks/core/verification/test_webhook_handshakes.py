@@ -16,14 +16,14 @@ from outkey.webhooks.core.inbox.delivery import (
     Verified,
     WebhookSecrets,
 )
-from outkey.webhooks.core.schemes.handshakes import (
+from outkey.webhooks.core.schemes.scheme import HandshakeKind
+from outkey.webhooks.core.schemes.schemes import ROWS
+from outkey.webhooks.core.settings.settings import Webhook
+from outkey.webhooks.core.verification.handshakes import (
     HandshakeResponse,
     answer_open_handshake,
     answer_signed_handshake,
 )
-from outkey.webhooks.core.schemes.scheme import HandshakeKind
-from outkey.webhooks.core.schemes.schemes import ROWS
-from outkey.webhooks.core.settings.settings import Webhook
 from unit.webhook_vectors import URL, hook, post
 
 NOSNIFF = ("X-Content-Type-Options", "nosniff")

@@ -5,9 +5,9 @@ from base64 import b64encode
 import pytest
 
 from outkey.foundation.core.errors import ConfigError
-from outkey.webhooks.core.schemes.sample_receivers import refuse_receiver
 from outkey.webhooks.core.schemes.schemes import SCHEMES
 from outkey.webhooks.core.settings.settings import Webhook
+from outkey.webhooks.core.verification.sample_receivers import refuse_receiver
 from unit.webhooks.core.verification.test_webhook_signing import (
     ONLY_BY_SENDER,
     WITHOUT_SECRET,
