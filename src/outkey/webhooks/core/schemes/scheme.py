@@ -1,9 +1,17 @@
 """Schemes of webhooks: where the signature is, and what is signed how."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from outkey.foundation.core.fields.choices import Choice
+
+PLACE = re.compile(r"(\{[a-z]+\})")
+TOPIC = re.compile(
+    r"arn:aws(?:-cn|-us-gov)?:sns:([a-z]{2}(?:-[a-z]{1,20}){1,3}-\d{1,2}):\d{12}:"
+    r"[A-Za-z0-9_.-]{1,256}",
+    re.ASCII,
+)
 
 
 class VerificationKind(StrEnum):

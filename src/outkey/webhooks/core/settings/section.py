@@ -12,6 +12,8 @@ from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.configuration.reference import parse_reference
 from outkey.sync.core.line.table import written_table
 from outkey.webhooks.core.schemes.scheme import (
+    PLACE,
+    TOPIC,
     HandshakeKind,
     HmacHash,
     SignatureEncoding,
@@ -22,8 +24,6 @@ from outkey.webhooks.core.schemes.schemes import SCHEMES
 from outkey.webhooks.core.settings.confirmation import PLACE as PLACE_OF_ID
 from outkey.webhooks.core.settings.confirmation import is_confirmation_path
 from outkey.webhooks.core.settings.settings import Webhook
-from outkey.webhooks.core.verification.certificates import TOPIC
-from outkey.webhooks.core.verification.signatures import PLACE
 
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 HANDLER = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)

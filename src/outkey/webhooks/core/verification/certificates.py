@@ -16,7 +16,7 @@ from outkey.webhooks.core.inbox.delivery import (
     SecretSlot,
     Verified,
 )
-from outkey.webhooks.core.schemes.scheme import SignatureAlgorithm, TimestampRule
+from outkey.webhooks.core.schemes.scheme import TOPIC, SignatureAlgorithm, TimestampRule
 from outkey.webhooks.core.verification.attempt import (
     Attempt,
     event_text,
@@ -30,11 +30,6 @@ from outkey.webhooks.core.verification.signatures import (
 )
 from outkey.webhooks.core.verification.timestamps import check_age, read_iso
 
-TOPIC = re.compile(
-    r"arn:aws(?:-cn|-us-gov)?:sns:([a-z]{2}(?:-[a-z]{1,20}){1,3}-\d{1,2}):\d{12}:"
-    r"[A-Za-z0-9_.-]{1,256}",
-    re.ASCII,
-)
 SNS_CERTIFICATE_PATH = re.compile(r"/SimpleNotificationService-[A-Za-z0-9]{1,64}\.pem")
 SNS_CONFIRMATION_QUERY = re.compile(
     r"/\?Action=ConfirmSubscription&TopicArn=[A-Za-z0-9:_.%-]{1,600}"

@@ -14,6 +14,7 @@ from outkey.webhooks.core.inbox.delivery import Delivery, NotVerified, RefusalRe
 from outkey.webhooks.core.schemes.scheme import (
     DIGEST_LENGTHS,
     HMAC_HASHES,
+    PLACE,
     SYMMETRIC,
     SignatureAlgorithm,
     SignatureEncoding,
@@ -26,7 +27,6 @@ from outkey.webhooks.core.verification.public_keys import PublicKeys
 
 MAX_HEADER = 4096
 MAX_SIGNATURES = 16  # in one header: two secrets, some versions
-PLACE = re.compile(r"(\{[a-z]+\})")
 HEX = re.compile(r"(?:[0-9a-fA-F]{2})+")
 BASE64_TEXT = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 PRINTABLE = re.compile(r"[\x20-\x7e]+")
