@@ -12,6 +12,7 @@ from typing import NamedTuple, assert_never
 
 from outkey.administration.core.access.api_tokens import ApiToken, Scope
 from outkey.administration.core.access.http_statuses import VERSION_DIFFERS
+from outkey.administration.core.access.relay import RelayedRequest
 from outkey.administration.core.document.document import Document
 from outkey.administration.core.operating.metrics import Metrics
 from outkey.administration.core.presets.presets import Preset
@@ -44,7 +45,6 @@ from outkey.sending.core.configuration.permissions import requirements
 from outkey.sending.core.configuration.reference import Reference, parse_reference
 from outkey.sending.core.configuration.sections import Limits
 from outkey.sending.core.request.message import Response
-from outkey.sending.core.request.relay import RelayedRequest
 from outkey.sending.engine.connection_test import Report
 from outkey.sending.engine.exchange.calls import RequestContent, build_call
 from outkey.sending.engine.exchange.preview import Preview, preview

@@ -14,6 +14,11 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 
+from outkey.administration.core.access.relay import (
+    RelayedRequest,
+    returned_headers,
+    returned_status,
+)
 from outkey.foundation.core.errors import OutkeyError
 from outkey.hosts.django.api.aborted import RESPOND_WITHIN, ResponseAborted
 from outkey.hosts.django.api.access import access_of
@@ -22,11 +27,6 @@ from outkey.hosts.django.api.paths import raw_rest
 from outkey.hosts.django.api.responses import error_response, method_not_allowed
 from outkey.sending.core.request.message import BodyStream
 from outkey.sending.core.request.message import Response as ApiResponse
-from outkey.sending.core.request.relay import (
-    RelayedRequest,
-    returned_headers,
-    returned_status,
-)
 from outkey.sending.engine.wire.transmit import MEBIBYTE
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")

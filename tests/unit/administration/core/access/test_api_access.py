@@ -7,6 +7,7 @@ import pytest
 
 from outkey.administration.core.access.api_tokens import Scope
 from outkey.administration.core.access.http_statuses import status_of
+from outkey.administration.core.access.relay import RelayedRequest
 from outkey.administration.engine.access.api_access import (
     ApiAccess,
     ApiSubject,
@@ -36,7 +37,6 @@ from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.facts import configuration_facts, written_table
 from outkey.sending.core.configuration.reference import parse_reference
 from outkey.sending.core.request.message import Response, ResponseHeaders
-from outkey.sending.core.request.relay import RelayedRequest
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.run.run import RunState
 from outkey.testing import configuration

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from outkey.administration.core.access.relay import returned_headers
 from outkey.foundation.core.errors import BadResponse, ConfigError, ResponseTooLarge
 from outkey.sending.core.audit.events import Outcome
 from outkey.sending.core.configuration.checks import refuse_unsavable
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.message import Request, Response
-from outkey.sending.core.request.relay import returned_headers
 from outkey.sending.core.request.schemes.fetched import is_rejected
 from outkey.sending.engine.exchange.calls import build_call
 from outkey.sync.core.run.run import Counts, RunState

@@ -7,6 +7,11 @@ from outkey.administration.core.access.http_statuses import (
     retry_after,
     status_of,
 )
+from outkey.administration.core.access.relay import (
+    RelayedRequest,
+    returned_headers,
+    returned_status,
+)
 from outkey.foundation.core.errors import (
     Cause,
     ConfigError,
@@ -30,11 +35,6 @@ from outkey.foundation.core.errors import (
     configuration_exists,
 )
 from outkey.sending.core.request.message import Response, ResponseHeaders
-from outkey.sending.core.request.relay import (
-    RelayedRequest,
-    returned_headers,
-    returned_status,
-)
 
 
 def relayed(path: str, query: str = "", **headers: str) -> RelayedRequest:
