@@ -83,7 +83,8 @@ from outkey.sending.adapters.transport.transport_asyncio import (
     AsyncioTransport,
     _AsyncConnection,
 )
-from outkey.sending.core.request.message import Request, Route, TlsSettings
+from outkey.sending.core.configuration.sections import TlsSettings
+from outkey.sending.core.request.message import Request, Route
 from outkey.sending.ports.sending import Resolver
 from outkey.spar import Spar
 from outkey.testing.contracts import OnLoop, ResolverContract, ResolverOnLoop

@@ -12,14 +12,9 @@ from outkey.foundation.core.errors import HeaderFormatError
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.transport.transport_sockets import SocketTransport
+from outkey.sending.core.configuration.sections import TlsSettings
 from outkey.sending.core.request.headers import check_name, check_value
-from outkey.sending.core.request.message import (
-    Header,
-    Request,
-    Route,
-    Source,
-    TlsSettings,
-)
+from outkey.sending.core.request.message import Header, Request, Route, Source
 
 ROUTE = Route(("127.0.0.1",), "p", TlsSettings(), 2.0, 2.0, 5.0, 1024)
 ANY_TEXT = st.text(max_size=60)

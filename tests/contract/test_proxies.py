@@ -23,14 +23,8 @@ from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.transport.transport_asyncio import AsyncioTransport
 from outkey.sending.adapters.transport.transport_sockets import SocketTransport
-from outkey.sending.core.request.message import (
-    Header,
-    Proxy,
-    Request,
-    Route,
-    Source,
-    TlsSettings,
-)
+from outkey.sending.core.configuration.sections import TlsSettings
+from outkey.sending.core.request.message import Header, Proxy, Request, Route, Source
 from outkey.sending.ports.sending import Transport
 from outkey.testing.contracts import OnLoop
 from ports import free_port

@@ -303,7 +303,8 @@ def test_a_lock_held_during_a_fork_does_not_block_the_child(
 def test_one_slow_configuration_does_not_hold_up_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from outkey.sending.core.request.message import Route, TlsSettings
+    from outkey.sending.core.configuration.sections import TlsSettings
+    from outkey.sending.core.request.message import Route
 
     release = threading.Event()
     real = tls_context.make_context

@@ -15,7 +15,7 @@ from outkey.sending.adapters.transport.configured_files import ConfiguredFiles
 from outkey.sending.adapters.transport.tls_context import make_context
 from outkey.sending.core.configuration.configuration import build
 from outkey.sending.core.configuration.reference import parse_reference
-from outkey.sending.core.request.message import TlsSettings
+from outkey.sending.core.configuration.sections import TlsSettings
 
 KERNEL = [
     "/proc/self/environ",

@@ -24,6 +24,7 @@ from outkey.sending.adapters.transport import transport_sockets
 from outkey.sending.adapters.transport.inflate import inflate, inflate_parts
 from outkey.sending.adapters.transport.response_reader import MAX_WHOLE
 from outkey.sending.adapters.transport.transport_sockets import SocketTransport
+from outkey.sending.core.configuration.sections import TlsSettings
 from outkey.sending.core.request.message import (
     BodyStream,
     Header,
@@ -32,7 +33,6 @@ from outkey.sending.core.request.message import (
     Response,
     Route,
     Source,
-    TlsSettings,
 )
 
 MEBIBYTE = 1024 * 1024

@@ -36,14 +36,8 @@ from outkey.sending.adapters.transport.tls_context import (
     tls_failure,
 )
 from outkey.sending.adapters.transport.transport_sockets import SocketTransport
-from outkey.sending.core.request.message import (
-    Header,
-    Request,
-    Response,
-    Route,
-    Source,
-    TlsSettings,
-)
+from outkey.sending.core.configuration.sections import TlsSettings
+from outkey.sending.core.request.message import Header, Request, Response, Route, Source
 
 Talk = Callable[[socket.socket], None]
 

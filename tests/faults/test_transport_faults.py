@@ -30,13 +30,8 @@ from outkey.foundation.core.origin import Origin
 from outkey.hosts.file import from_text
 from outkey.sending.adapters.transport import connection_pool, transport_sockets
 from outkey.sending.adapters.transport.transport_sockets import SocketTransport
-from outkey.sending.core.request.message import (
-    Header,
-    Request,
-    Route,
-    Source,
-    TlsSettings,
-)
+from outkey.sending.core.configuration.sections import TlsSettings
+from outkey.sending.core.request.message import Header, Request, Route, Source
 from outkey.spar import Spar
 from programs import program_command
 

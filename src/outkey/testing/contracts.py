@@ -25,14 +25,8 @@ from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.threads import Threads
 from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal, Tag
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.request.message import (
-    Header,
-    Request,
-    Response,
-    Route,
-    Source,
-    TlsSettings,
-)
+from outkey.sending.core.configuration.sections import TlsSettings
+from outkey.sending.core.request.message import Header, Request, Response, Route, Source
 from outkey.sending.ports.sending import (
     AsyncResolver,
     AsyncTransport,

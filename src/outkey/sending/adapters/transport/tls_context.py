@@ -28,7 +28,8 @@ from outkey.foundation.core.text import Text
 from outkey.sending.adapters.transport.configured_files import ConfiguredFiles
 from outkey.sending.adapters.transport.tls_in_tls import TlsInTls
 from outkey.sending.core.configuration.fields import BY_PATH
-from outkey.sending.core.request.message import Certificate, Route, TlsSettings
+from outkey.sending.core.configuration.sections import TlsSettings
+from outkey.sending.core.request.message import Certificate, Route
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -39,13 +39,8 @@ from outkey.sending.adapters.transport.tls_context import (
     tls_failure,
 )
 from outkey.sending.adapters.transport.transport_sockets import MAX_REFUSAL, wire_form
-from outkey.sending.core.request.message import (
-    IDEMPOTENT,
-    Request,
-    Response,
-    Route,
-    TlsSettings,
-)
+from outkey.sending.core.configuration.sections import TlsSettings
+from outkey.sending.core.request.message import IDEMPOTENT, Request, Response, Route
 from outkey.sending.core.request.proxy import (
     absolute_request,
     connect_request,

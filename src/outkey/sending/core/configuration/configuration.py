@@ -36,10 +36,10 @@ from outkey.sending.core.configuration.sections import (
     LoginSettings,
     OAuth2Settings,
     ProxySettings,
+    TlsSettings,
     Verification,
 )
 from outkey.sending.core.request.headers import check_name, check_value, is_header_name
-from outkey.sending.core.request.message import TlsSettings
 from outkey.sending.core.vault.envelope import SealedRow
 
 

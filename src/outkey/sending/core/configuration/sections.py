@@ -85,3 +85,12 @@ class Verification:
     expired_marker: str
     compare: bool
     follow_clock: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSettings:
+    """The TLS tab: how the server is verified, and our client certificate."""
+
+    minimum_version: str = "1.2"
+    ca_file: str = ""
+    client_certificate: str = ""

@@ -14,6 +14,7 @@ from outkey.foundation.core.errors import BadResponse, Cause
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import MASK, Secret
 from outkey.foundation.core.text import NO_TEXT, Text
+from outkey.sending.core.configuration.sections import TlsSettings
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})  # RFC 9110 §9.2.2
 
@@ -261,15 +262,6 @@ def seconds_to_wait(text: str) -> str:
     """Return the digits of a Retry-After in seconds; "" if it is something else."""
     is_number = text.isascii() and text.isdigit()
     return text[:10] if is_number else ""  # ten digits are three centuries
-
-
-@dataclass(frozen=True, slots=True)
-class TlsSettings:
-    """The TLS tab: how the server is verified, and our client certificate."""
-
-    minimum_version: str = "1.2"
-    ca_file: str = ""
-    client_certificate: str = ""
 
 
 class Certificate(NamedTuple):

@@ -15,9 +15,9 @@ from outkey.sending.core.configuration.sections import (
     LoginSettings,
     OAuth2Settings,
     ProxySettings,
+    TlsSettings,
     Verification,
 )
-from outkey.sending.core.request.message import TlsSettings
 
 WHOLE = """
 [configuration.acme]

@@ -58,7 +58,8 @@ from outkey.sending.core.audit.events import Change, Refusal
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.health import Health, Status, Summary
-from outkey.sending.core.request.message import Request, Response, Route, TlsSettings
+from outkey.sending.core.configuration.sections import TlsSettings
+from outkey.sending.core.request.message import Request, Response, Route
 from outkey.sending.engine.test_setup import DraftCredentials, prepare_test
 from outkey.sending.engine.wire.lockout_guard import MAX_REFUSED, LockoutGuard
 from outkey.sync.core.run.run import Run, RunState

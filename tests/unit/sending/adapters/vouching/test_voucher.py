@@ -19,7 +19,7 @@ from outkey.hosts.cli.printing.presenters import fact_columns
 from outkey.sending.core.configuration.configuration import Configuration, SecretState
 from outkey.sending.core.configuration.reference import parse_reference
 from outkey.sending.core.configuration.rows import settings_of
-from outkey.sending.core.request.message import TlsSettings
+from outkey.sending.core.configuration.sections import TlsSettings
 from outkey.sending.core.request.script import SCRIPT_FACT, secret_digest
 from outkey.sending.core.vault.versions import (
     SecretLabel,

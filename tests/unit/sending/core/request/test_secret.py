@@ -18,14 +18,9 @@ from outkey.foundation.core.echo.search import SHORTEST, SearchText
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.sections import TlsSettings
 from outkey.sending.core.request.headers import check_token, check_value
-from outkey.sending.core.request.message import (
-    Header,
-    Request,
-    Route,
-    Source,
-    TlsSettings,
-)
+from outkey.sending.core.request.message import Header, Request, Route, Source
 from outkey.sending.core.request.schemes.basic import Basic
 
 CANARIES = st.text(
