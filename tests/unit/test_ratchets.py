@@ -35,7 +35,7 @@ def test_only_these_files_reveal_a_secret() -> None:
         "sending/adapters/secrets/keyring.py",
         "sending/adapters/secrets/keyring_file.py",
         "sending/adapters/scripts_locked/link.py",
-        "foundation/adapters/scrub.py",
+        "foundation/core/echo/masking.py",
         "sending/adapters/secrets/secrets_envelope.py",
         "sending/adapters/tokens/signer_jose.py",
         "sync/adapters/tables/databases.py",  # a driver takes the URL as it is

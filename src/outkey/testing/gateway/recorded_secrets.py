@@ -8,7 +8,7 @@ or member, and by their form: a server may issue tokens that outkey never sees.
 import re
 from collections.abc import Iterable, Mapping
 
-from outkey.foundation.adapters.scrub import scrub, scrub_headers
+from outkey.foundation.core.echo.masking import scrub, scrub_headers
 from outkey.foundation.core.echo.search import SHORTEST, collect_texts
 from outkey.foundation.core.secret import MASK, Secret
 from outkey.sending.core.configuration.placeholders import (

@@ -140,7 +140,7 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
 
 def _mask_echoes(application: "Application", name: str, response: Response) -> Response:
     """Mask in body and headers what the API repeats of the secrets it was sent."""
-    from outkey.foundation.adapters.scrub import scrub, scrub_headers
+    from outkey.foundation.core.echo.masking import scrub, scrub_headers
     from outkey.foundation.core.secret import MASK
 
     configuration = application.registry.get(name)

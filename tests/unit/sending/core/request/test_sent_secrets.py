@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.foundation.adapters.scrub import scrub, scrub_headers
+from outkey.foundation.core.echo.masking import scrub, scrub_headers
 from outkey.foundation.core.errors import (
     RedirectBlocked,
     StorageUnavailable,
