@@ -17,8 +17,8 @@ from outkey.sync.adapters.files.writers import (
     open_writer,
     refuse_missing_library,
 )
-from outkey.sync.adapters.tables.column_values import ColumnType, value_fault
 from outkey.sync.core.line.line import Gone
+from outkey.sync.core.mapping.column_values import ColumnType, value_fault
 from outkey.sync.core.mapping.records import (
     FieldKind,
     HostField,

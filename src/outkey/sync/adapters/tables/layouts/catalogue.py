@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from sqlalchemy import inspect
 from sqlalchemy.engine import Connection
 
-from outkey.sync.adapters.tables.column_values import ColumnType
 from outkey.sync.adapters.tables.layouts.column_types import (
     MYSQL,
     SQLITE,
@@ -14,6 +13,7 @@ from outkey.sync.adapters.tables.layouts.column_types import (
     sqlite_column,
 )
 from outkey.sync.adapters.tables.layouts.layout import TablePlace
+from outkey.sync.core.mapping.column_values import ColumnType
 from outkey.sync.core.mapping.targets import ARCHIVED_AT, OWN_COLUMNS
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from sqlalchemy import types
 
-from outkey.sync.adapters.tables.column_values import ColumnType, int_or_none
+from outkey.sync.core.mapping.column_values import ColumnType, int_or_none
 from outkey.sync.core.mapping.json_values import as_json
 from outkey.sync.core.mapping.records import FieldKind
 from outkey.sync.core.mapping.shape import value_text

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from outkey.sync.adapters.tables.column_values import ColumnType
+from outkey.sync.core.mapping.column_values import ColumnType
 from outkey.sync.core.mapping.records import HostField, Target
 from outkey.sync.core.mapping.targets import OWN_COLUMNS, OWN_TABLE_PREFIX, TableName
 

@@ -12,7 +12,6 @@ from sqlalchemy.engine import Connection
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
-from outkey.sync.adapters.tables.column_values import ColumnType
 from outkey.sync.adapters.tables.layouts.catalogue import StoredTable, read_table
 from outkey.sync.adapters.tables.layouts.column_types import (
     POSTGRESQL,
@@ -22,6 +21,7 @@ from outkey.sync.adapters.tables.layouts.id_planner import IdPlanner, note_lost_
 from outkey.sync.adapters.tables.layouts.layout import LINE, RUN, Layout, table_place
 from outkey.sync.adapters.tables.layouts.table_plan import TablePlan
 from outkey.sync.adapters.tables.layouts.table_sql import TableSql
+from outkey.sync.core.mapping.column_values import ColumnType
 from outkey.sync.core.mapping.records import FieldKind, Shape
 from outkey.sync.core.mapping.shape import kind_for
 from outkey.sync.core.mapping.targets import ARCHIVED_AT, NAME, TableName

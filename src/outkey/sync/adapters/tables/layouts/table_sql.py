@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy.engine import Connection
 
-from outkey.sync.adapters.tables.column_values import ColumnType
 from outkey.sync.adapters.tables.layouts.column_types import (
     MYSQL,
     POSTGRESQL,
@@ -14,6 +13,7 @@ from outkey.sync.adapters.tables.layouts.column_types import (
     type_name,
 )
 from outkey.sync.adapters.tables.layouts.layout import ID, Layout, TablePlace
+from outkey.sync.core.mapping.column_values import ColumnType
 from outkey.sync.core.mapping.records import FieldKind
 from outkey.sync.core.mapping.targets import ARCHIVED_AT, OWN_COLUMNS
 

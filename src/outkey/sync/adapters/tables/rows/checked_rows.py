@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
-from outkey.sync.adapters.tables.column_values import column_faults
 from outkey.sync.adapters.tables.layouts.layout import Layout
+from outkey.sync.core.mapping.column_values import column_faults
 from outkey.sync.core.mapping.records import WriteOutcome, Written
 from outkey.sync.ports.sync import Key
 

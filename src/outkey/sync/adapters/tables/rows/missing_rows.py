@@ -9,13 +9,13 @@ from sqlalchemy import ColumnElement, and_, delete, func, select, update
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.groups import groups_of
 from outkey.foundation.core.text import Text
-from outkey.sync.adapters.tables.column_values import ColumnType
 from outkey.sync.adapters.tables.layouts.column_types import encoder
 from outkey.sync.adapters.tables.layouts.layout import LINE, RUN
 from outkey.sync.adapters.tables.open_table import GROUP, OpenTable
 from outkey.sync.adapters.tables.rows.checked_rows import CheckedRows
 from outkey.sync.adapters.tables.rows.row_ids import id_of
 from outkey.sync.core.line.line import Gone
+from outkey.sync.core.mapping.column_values import ColumnType
 from outkey.sync.core.mapping.records import FieldKind, HostRecord, Unseen
 from outkey.sync.core.mapping.targets import ARCHIVED_AT
 from outkey.sync.ports.sync import Key

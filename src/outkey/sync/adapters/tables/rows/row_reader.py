@@ -9,15 +9,15 @@ from sqlalchemy import Text as SqlText
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.groups import groups_of
 from outkey.foundation.core.text import Text
-from outkey.sync.adapters.tables.column_values import (
-    ColumnType,
-    column_faults,
-    int_or_none,
-)
 from outkey.sync.adapters.tables.open_table import GROUP, OpenTable
 from outkey.sync.adapters.tables.rows.checked_rows import CheckedRows
 from outkey.sync.adapters.tables.rows.row_ids import id_of, is_id
 from outkey.sync.adapters.tables.rows.stored_rows import find_stored
+from outkey.sync.core.mapping.column_values import (
+    ColumnType,
+    column_faults,
+    int_or_none,
+)
 from outkey.sync.core.mapping.filters import Equal, Span, Wanted
 from outkey.sync.core.mapping.records import FieldKind, HostRecord
 from outkey.sync.core.mapping.shape import value_text

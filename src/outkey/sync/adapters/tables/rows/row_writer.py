@@ -6,7 +6,6 @@ from dataclasses import replace
 from sqlalchemy import bindparam, exc, update
 
 from outkey.foundation.core.groups import groups_of
-from outkey.sync.adapters.tables.column_values import column_faults
 from outkey.sync.adapters.tables.driver_errors import driver_errors, error_code
 from outkey.sync.adapters.tables.layouts.column_types import MYSQL, Raw, comparable_json
 from outkey.sync.adapters.tables.layouts.layout import Layout
@@ -23,6 +22,7 @@ from outkey.sync.adapters.tables.rows.stored_rows import (
     find_stored,
     needs_mark,
 )
+from outkey.sync.core.mapping.column_values import column_faults
 from outkey.sync.core.mapping.records import (
     FieldKind,
     WriteOutcome,
