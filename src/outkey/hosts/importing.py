@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 from outkey.foundation.adapters.extras import extra
+from outkey.importing.adapters.script_templates import aws_script
 from outkey.importing.core.reading import Import, Tools
 from outkey.importing.core.reading import read_import as read_texts
-from outkey.sending.adapters.script_templates import aws_script
 
 
 def read_import(

@@ -1,1 +1,1 @@
-"""YAML without aliases and types."""
+"""YAML without aliases and types, and the scripts that an import fills in."""

@@ -12,8 +12,8 @@ import pytest
 
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.hosts.importing import read_import
+from outkey.importing.adapters.script_templates import aws_script
 from outkey.importing.core.reading import Import
-from outkey.sending.adapters.script_templates import aws_script
 from outkey.sending.core.request.message import Request
 from unit.curl_commands import HOSTILE, OTHERS, PLACEHOLDERS, POSIX, Windows
 from unit.echo_for_curl import CurlEcho, Sent, curl_echo
