@@ -3,7 +3,7 @@
 import pytest
 
 from outkey.administration.core.document.document import parse_document
-from outkey.administration.core.operating.audit_words import (
+from outkey.administration.core.watching.audit_words import (
     Detail,
     details_of,
     subject_of,

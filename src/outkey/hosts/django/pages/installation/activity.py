@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from outkey.administration.core.operating.audit_words import details_of, subject_of
+from outkey.administration.core.watching.audit_words import details_of, subject_of
 from outkey.administration.engine.watching.activity import (
     Activity,
     ActivityFilter,

@@ -7,7 +7,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.urls import reverse
 
-from outkey.administration.core.operating.audit_words import (
+from outkey.administration.core.watching.audit_words import (
     Detail,
     details_of,
     is_about_line,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from outkey.administration.core.operating.audit_words import (
+from outkey.administration.core.watching.audit_words import (
     Detail,
     details_of,
     is_about_line,

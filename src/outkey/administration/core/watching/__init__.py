@@ -1,0 +1,1 @@
+"""The records of the audit in words, as activity shows them."""
