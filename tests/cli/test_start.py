@@ -50,7 +50,7 @@ FORBIDDEN_WITHOUT_REQUEST = FORBIDDEN | {
 }
 # Of what opens the database, `list` needs the least.
 FORBIDDEN_IN_LIST = FORBIDDEN_WITHOUT_REQUEST | {
-    "outkey.administration.core.findings.policy",
+    "outkey.administration.core.policy.parsing",
     "outkey.sending.adapters.scripts_locked.pool",
     "outkey.sending.engine.exchange.sender",
 }

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from outkey.administration.adapters.preset_files import PresetFiles
-from outkey.administration.core.findings.posture import Policy
+from outkey.administration.core.policy.policy import Policy
 from outkey.administration.engine.application import Application
 from outkey.administration.engine.watching.audit_trail import AuditTrail
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler

@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from outkey.administration.core.document.document import parse_document
-from outkey.administration.core.findings.policy import parse_policy
+from outkey.administration.core.policy.parsing import parse_policy
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.errors import ConfigError, SyncFailed
 from outkey.foundation.core.origin import Origin, parse_redirect
@@ -93,7 +93,7 @@ def assert_cheap(took: Measured, end: str) -> None:
     ("module", "name"),
     [
         ("outkey.administration.core.document.document", "parse_document"),
-        ("outkey.administration.core.findings.policy", "parse_policy"),
+        ("outkey.administration.core.policy.parsing", "parse_policy"),
     ],
 )
 def test_a_key_of_thousands_of_parts_is_refused_before_it_is_parsed(

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import tzinfo
 
-    from outkey.administration.core.findings.posture import Policy
+    from outkey.administration.core.policy.policy import Policy
     from outkey.administration.ports.monitoring import LineRuns
     from outkey.foundation.core.stored_values import OddRow
     from outkey.foundation.ports.database import StateRows

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from outkey.administration.core.findings.policy import parse_days, parse_policy
-from outkey.administration.core.findings.posture import Policy
+from outkey.administration.core.policy.parsing import parse_days, parse_policy
+from outkey.administration.core.policy.policy import Policy
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 

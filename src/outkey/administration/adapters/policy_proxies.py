@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from outkey.administration.core.findings.posture import Policy
+from outkey.administration.core.policy.policy import Policy
 from outkey.foundation.core.errors import secret_missing
 from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from pathlib import Path
 
     from outkey.administration.core.document.document import Document
-    from outkey.administration.core.findings.posture import Policy
+    from outkey.administration.core.policy.policy import Policy
     from outkey.administration.core.presets.presets import Preset, PresetMethod
     from outkey.administration.engine.access.api_tokens import ApiTokens
     from outkey.administration.engine.editing.applying import Applied

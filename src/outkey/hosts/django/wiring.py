@@ -28,7 +28,7 @@ from outkey.hosts.django.rows.triggers import find_triggers
 from outkey.hosts.installation import Tables, build_application
 
 if TYPE_CHECKING:
-    from outkey.administration.core.findings.posture import Policy
+    from outkey.administration.core.policy.policy import Policy
     from outkey.administration.engine.application import Application
     from outkey.hosts.django.records.django_records import (
         DjangoRecords,
@@ -88,7 +88,7 @@ def borrow_connection() -> HostConnection:
 def _read_project_policy(home: Path, environment: Mapping[str, str]) -> Policy:
     """Return the policy of the home; the setting OUTKEY overrides its durability."""
     from outkey.administration.adapters.policy_file import read_policy
-    from outkey.administration.core.findings.policy import parse_durability
+    from outkey.administration.core.policy.parsing import parse_durability
 
     policy = read_policy(home, environment)
     setting = getattr(settings, "OUTKEY", {})

@@ -1,1 +1,1 @@
-"""Recommendations, policies, notices and changed rows."""
+"""Recommendations, notices and changed rows."""

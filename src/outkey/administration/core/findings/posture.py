@@ -12,6 +12,7 @@ from shlex import quote
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
+from outkey.administration.core.policy.policy import Policy
 from outkey.foundation.core.fields.choices import (
     AuthenticationType,
     Network,
@@ -20,7 +21,6 @@ from outkey.foundation.core.fields.choices import (
 from outkey.foundation.core.findings.checks import Check, Finding, Level, by_severity
 from outkey.foundation.core.moments import DAY_SECONDS, day_of
 from outkey.foundation.core.text import Text
-from outkey.sending.core.audit.durability import Durability
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.expiry import (
     ENDED,
@@ -32,7 +32,6 @@ from outkey.sending.core.configuration.expiry import (
 from outkey.sending.core.configuration.health import Health
 from outkey.sending.core.configuration.reference import Reference, Store
 from outkey.sending.core.request.headers import looks_like_credential
-from outkey.sending.core.request.proxy import ProxyPolicy
 
 HOUR_SECONDS = 3_600
 MAX_DAYS = 36_500
@@ -54,20 +53,6 @@ class Area(StrEnum):
     ACCESS = "Access control"
     AUDIT = "Audit"
     INSTALLATION = "Installation"
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """The operator's policy: ages in days, and what blocks in an environment."""
-
-    secret_days: int = 365
-    unused_days: int = 90
-    retention_days: int = 400
-    durability: Durability = Durability.PROCESS  # of audit records
-    blocking: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    proxy: ProxyPolicy = field(default_factory=ProxyPolicy)
-    # How long a new API token may be valid, in days; None for ever.
-    token_days: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from outkey.administration.core.document.removals import (
     line_table,
     removals_of,
 )
-from outkey.administration.core.findings.policy import refuse_blocked
+from outkey.administration.core.policy.parsing import refuse_blocked
 from outkey.administration.engine.editing.changes import (
     Administration,
     ConfigurationChange,

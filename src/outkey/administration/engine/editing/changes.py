@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from typing import TYPE_CHECKING, Protocol
 
-from outkey.administration.core.findings.policy import refuse_blocked
-from outkey.administration.core.findings.posture import Policy
+from outkey.administration.core.policy.parsing import refuse_blocked
+from outkey.administration.core.policy.policy import Policy
 from outkey.foundation.core.errors import ConfigError, HostError, UnknownConfiguration
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.changed_values import configuration_changes

@@ -13,9 +13,9 @@ from outkey.administration.core.findings.posture import (
     ANY_NAME,
     CONFIGURATION_CHECKS,
     ConfigurationFacts,
-    Policy,
     PostureCheck,
 )
+from outkey.administration.core.policy.policy import Policy
 from outkey.foundation.core.findings.checks import Level, severity
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.health import Status, Summary

@@ -158,9 +158,9 @@ def examine(home: Path) -> "Examination":
     """Return all findings, and what was examined."""
     from outkey.administration.core.findings.posture import (
         InstallationFacts,
-        Policy,
         installation_posture,
     )
+    from outkey.administration.core.policy.policy import Policy
     from outkey.administration.engine.operating.future_times import future_times
     from outkey.hosts.cli.printing.doctor_reports import Examination
 

@@ -22,7 +22,7 @@ from outkey.administration.core.access.token_permissions import (
     SCOPE_TEXTS,
     token_needs,
 )
-from outkey.administration.core.findings.posture import Policy
+from outkey.administration.core.policy.policy import Policy
 from outkey.administration.engine.access.api_tokens import (
     ApiTokens,
     CreatedToken,

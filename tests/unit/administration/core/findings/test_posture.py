@@ -11,18 +11,18 @@ import pytest
 from outkey.administration.adapters.policy_file import read_policy
 from outkey.administration.adapters.preset_files import PresetFiles
 from outkey.administration.core.findings.monitoring import health_conditions
-from outkey.administration.core.findings.policy import parse_policy, refuse_blocked
 from outkey.administration.core.findings.posture import (
     CONFIGURATION_CHECKS,
     INSTALLATION_CHECKS,
     POSTURE_CHECKS,
     ConfigurationFacts,
     InstallationFacts,
-    Policy,
     configuration_posture,
     facts_from_settings,
     installation_posture,
 )
+from outkey.administration.core.policy.parsing import parse_policy, refuse_blocked
+from outkey.administration.core.policy.policy import Policy
 from outkey.administration.engine.watching.audit_trail import AuditTrail
 from outkey.administration.engine.watching.doctor import Doctor
 from outkey.foundation.core.errors import ConfigError, PolicyError, ScriptFailed

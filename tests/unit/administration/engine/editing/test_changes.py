@@ -6,7 +6,7 @@ import pytest
 
 from outkey.administration.core.document.document import parse_document
 from outkey.administration.core.document.export import render
-from outkey.administration.core.findings.policy import parse_policy
+from outkey.administration.core.policy.parsing import parse_policy
 from outkey.administration.engine.editing.applying import Applied, apply, warnings_error
 from outkey.administration.engine.editing.changes import (
     Administration,

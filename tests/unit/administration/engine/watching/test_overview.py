@@ -3,7 +3,7 @@
 import pytest
 
 from outkey.administration.core.findings.monitoring import Notice
-from outkey.administration.core.findings.posture import Policy
+from outkey.administration.core.policy.policy import Policy
 from outkey.administration.engine.watching.overview import (
     Recommendations,
     build_overview,

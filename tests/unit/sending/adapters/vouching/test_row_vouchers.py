@@ -8,9 +8,9 @@ import pytest
 
 from outkey.administration.core.findings.posture import (
     InstallationFacts,
-    Policy,
     installation_posture,
 )
+from outkey.administration.core.policy.policy import Policy
 from outkey.foundation.core.errors import Sealed, SecretUnreadable, StorageUnavailable
 from outkey.foundation.core.shared_state import StateKind
 from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring

@@ -10,8 +10,8 @@ import pytest
 
 from outkey.administration.adapters.policy_file import read_policy
 from outkey.administration.adapters.policy_proxies import PolicyProxies
-from outkey.administration.core.findings.policy import parse_policy
-from outkey.administration.core.findings.posture import Policy
+from outkey.administration.core.policy.parsing import parse_policy
+from outkey.administration.core.policy.policy import Policy
 from outkey.foundation.core.errors import (
     Cause,
     ConfigError,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from outkey.administration.core.findings.posture import Policy
+from outkey.administration.core.policy.policy import Policy
 from outkey.administration.engine.watching.overview import (
     Recommendations,
     recommendations,

@@ -7,10 +7,10 @@ from dataclasses import fields
 from outkey.administration.core.findings.posture import (
     CONFIGURATION_CHECKS,
     MAX_DAYS,
-    Policy,
     configuration_posture,
     facts_from_settings,
 )
+from outkey.administration.core.policy.policy import Policy
 from outkey.foundation.core.errors import BlockedByPolicy, ConfigError
 from outkey.foundation.core.fields.choices import Environment
 from outkey.foundation.core.findings.checks import Finding
