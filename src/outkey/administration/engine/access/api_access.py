@@ -16,13 +16,13 @@ from outkey.administration.core.access.relay import RelayedRequest
 from outkey.administration.core.document.document import Document
 from outkey.administration.core.operating.metrics import Metrics
 from outkey.administration.core.presets.presets import Preset
+from outkey.administration.engine.access.audit_periods import newest_of
 from outkey.administration.engine.application import Application
 from outkey.administration.engine.editing.changes import (
     Administration,
     ConfigurationChange,
 )
 from outkey.administration.engine.operating.measuring import measure
-from outkey.administration.engine.watching.audit_periods import newest_of
 from outkey.foundation.core.errors import (
     BlockedByPolicy,
     ConfigError,
