@@ -16,8 +16,8 @@ from outkey.hosts.django.records.fast_insert import (
 )
 from outkey.hosts.django.records.fields import AnyField, is_unique
 from outkey.hosts.django.records.row_cleaning import Row, accepted_rows
-from outkey.hosts.django.records.sql_lists import text_list
 from outkey.hosts.django.rows.raw_sql import execute
+from outkey.hosts.django.rows.sql_lists import text_list
 from outkey.sync.core.mapping.records import Written
 
 ANY_KEY_QUERIES = {

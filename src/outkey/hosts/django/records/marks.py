@@ -7,8 +7,8 @@ from django.db import connection
 
 from outkey.foundation.core.stored_values import read_count
 from outkey.hosts.django.records.open_model import OpenModel
-from outkey.hosts.django.records.sql_lists import text_list
 from outkey.hosts.django.rows.raw_sql import execute
+from outkey.hosts.django.rows.sql_lists import text_list
 
 LISTS = {"sqlite": "json_each(%s)", "postgresql": "unnest(%s::text[])"}
 MARKING_STATEMENTS = {

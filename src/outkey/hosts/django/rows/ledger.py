@@ -12,8 +12,8 @@ from outkey.foundation.core.groups import groups_of
 from outkey.foundation.core.stored_values import is_odd, read_count, read_text
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.models import SyncLine
-from outkey.hosts.django.records.sql_lists import array_literal, text_list
 from outkey.hosts.django.rows.raw_sql import execute, wrap_errors_of_methods
+from outkey.hosts.django.rows.sql_lists import array_literal, text_list
 from outkey.sync.core.push.ledger import LedgerEntry
 
 GROUP = 1000  # entries of one statement
