@@ -56,7 +56,7 @@ async def aiohttp_session(url: str) -> AsyncIterator[Send]:
 
 @asynccontextmanager
 async def outkey_gateway(url: str, *, audited: bool) -> AsyncIterator[Send]:
-    from outkey.hosts.file import from_text
+    from outkey.hosts.file.loading import from_text
 
     if audited:  # in a thread: Django refuses to save the configuration on a loop
         gateway = (await asyncio.to_thread(outkey_audited, url)).func.__self__  # type: ignore[attr-defined]

@@ -37,7 +37,7 @@ Send = Callable[
 
 
 def outkey(url: str) -> Send:
-    from outkey.hosts.file import from_text
+    from outkey.hosts.file.loading import from_text
 
     return partial(from_text(outkey_document(url)).send, "bench", "GET", "/")
 

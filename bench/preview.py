@@ -17,7 +17,7 @@ from candidates import TOKEN
 from headers import cpu
 from report import Budget, finish
 
-from outkey.hosts.file import from_text
+from outkey.hosts.file.loading import from_text
 from outkey.sending.core.configuration.checks import refuse_unsendable
 from outkey.testing import configuration
 

@@ -39,7 +39,7 @@ from rich.progress import track
 from rich.table import Table
 
 from outkey.foundation.core.secret import Secret
-from outkey.hosts.file import from_text
+from outkey.hosts.file.loading import from_text
 from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from outkey.sending.core.request.script import ScriptCall
 

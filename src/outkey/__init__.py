@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from outkey import errors, integrations
     from outkey.foundation.core.secret import Secret
-    from outkey.hosts.file import load
+    from outkey.hosts.file.loading import load
     from outkey.hosts.opening import aopen, open  # noqa: A004 - see opening.py
     from outkey.sending.core.request.message import Response
     from outkey.sending.engine.gateway import Gateway
@@ -35,7 +35,7 @@ _MODULES = {
     "Response": "outkey.sending.core.request.message",
     "Secret": "outkey.foundation.core.secret",
     "aopen": "outkey.hosts.opening",
-    "load": "outkey.hosts.file",
+    "load": "outkey.hosts.file.loading",
     "open": "outkey.hosts.opening",
 }
 

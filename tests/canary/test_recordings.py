@@ -14,7 +14,7 @@ import pytest
 
 from outkey import Gateway, Secret, errors
 from outkey.foundation.core.echo.encodings import forms
-from outkey.hosts.file import from_text
+from outkey.hosts.file.loading import from_text
 from outkey.spar import Spar
 from outkey.testing import FakeGateway
 from outkey.testing.canary import Canaries, find

@@ -8,7 +8,7 @@ import pytest
 
 from outkey import Gateway
 from outkey.foundation.core.errors import OutkeyError
-from outkey.hosts.file import from_text
+from outkey.hosts.file.loading import from_text
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 

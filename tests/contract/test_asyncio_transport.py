@@ -74,7 +74,7 @@ from outkey.foundation.core.errors import (
     TlsFailed,
 )
 from outkey.foundation.core.origin import Origin
-from outkey.hosts.file import from_text
+from outkey.hosts.file.loading import from_text
 from outkey.sending.adapters.transport.resolver_system import (
     AsyncSystemResolver,
     SystemResolver,

@@ -6,7 +6,7 @@ import pytest
 
 from contract.raw_peer import raw_peer
 from outkey import Gateway, Response
-from outkey.hosts.file import from_text
+from outkey.hosts.file.loading import from_text
 
 DOCUMENT = """
 [configuration.peer]

@@ -16,7 +16,7 @@ import pytest
 
 from outkey import Gateway, Response, Secret, errors
 from outkey.foundation.core.errors import OutkeyError
-from outkey.hosts.file import from_text
+from outkey.hosts.file.loading import from_text
 from outkey.testing import FakeGateway, FakeRequest
 
 ORDERS = {number: {"id": number, "article": f"a{number}"} for number in range(1, 6)}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import outkey
-from outkey.hosts.file import from_text
+from outkey.hosts.file.loading import from_text
 from outkey.spar import Spar
 from outkey.testing import FakeGateway, UnexpectedRequest
 

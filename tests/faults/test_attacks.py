@@ -35,7 +35,7 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.origin import parse_base_url
 from outkey.foundation.core.secret import Secret
-from outkey.hosts.file import from_text
+from outkey.hosts.file.loading import from_text
 from outkey.integrations.httpx import OutkeyAuth as HttpxAuth
 from outkey.integrations.httpx2 import OutkeyAuth as Httpx2Auth
 from outkey.integrations.requests import OutkeyAuth as RequestsAuth

@@ -19,7 +19,7 @@ from outkey.foundation.core.errors import (
     RedirectBlocked,
     TokenEndpointFailed,
 )
-from outkey.hosts.file import from_text
+from outkey.hosts.file.loading import from_text
 from outkey.integrations.httpx import OutkeyAuth as HttpxAuth
 from outkey.integrations.httpx2 import OutkeyAuth as Httpx2Auth
 from outkey.integrations.requests import OutkeyAuth as RequestsAuth

@@ -27,7 +27,7 @@ from outkey.foundation.core.errors import (
     TimedOut,
 )
 from outkey.foundation.core.origin import Origin
-from outkey.hosts.file import from_text
+from outkey.hosts.file.loading import from_text
 from outkey.sending.adapters.transport import connection_pool, transport_sockets
 from outkey.sending.adapters.transport.transport_sockets import SocketTransport
 from outkey.sending.core.configuration.sections import TlsSettings

@@ -15,7 +15,7 @@ from database.conftest import Cluster, mariadb, postgresql
 from database.mariadb import MariaDb
 from outkey import Gateway, Response, Secret
 from outkey.foundation.core.fields.choices import Network
-from outkey.hosts.file import from_text
+from outkey.hosts.file.loading import from_text
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.sending.engine.tokens import discovery
 from outkey.sending.engine.tokens.actions import TokenActions

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from outkey import errors
-from outkey.hosts.file import from_text
+from outkey.hosts.file.loading import from_text
 
 TEXT = """
 [configuration.spar]

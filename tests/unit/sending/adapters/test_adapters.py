@@ -16,7 +16,7 @@ from outkey.foundation.core.errors import (
     TimedOut,
 )
 from outkey.foundation.core.secret import Secret
-from outkey.hosts.file import load
+from outkey.hosts.file.loading import load
 from outkey.sending.adapters.audit.audit_logging import LoggingAudit
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.adapters.transport.resolver_system import SystemResolver

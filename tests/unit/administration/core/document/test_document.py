@@ -6,7 +6,7 @@ import pytest
 from outkey.administration.core.document.document import parse_document
 from outkey.foundation.core.errors import ConfigError, OutkeyError, SecretRebindRequired
 from outkey.foundation.core.fields.field_kinds import Kind
-from outkey.hosts.file import from_text
+from outkey.hosts.file.loading import from_text
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.fields import BY_PATH, FIELDS

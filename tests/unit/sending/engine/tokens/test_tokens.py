@@ -29,7 +29,7 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.fields.choices import Network
 from outkey.foundation.core.secret import Secret
-from outkey.hosts.file import from_text
+from outkey.hosts.file.loading import from_text
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal, Tag
 from outkey.sending.core.configuration.configuration import Configuration
