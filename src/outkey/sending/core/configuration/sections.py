@@ -70,7 +70,7 @@ class Limits:
     requests_per_minute: int | None
     response_mebibytes: int
     retries: int
-    runs_at_once: int
+    runs_at_once: int  # of sync lines: `first_in_line` in sync/core/run/schedule.py
 
 
 @dataclass(frozen=True, slots=True)
