@@ -48,7 +48,7 @@ def outkey_audited(url: str) -> Send:
 
     home = prepare()
     from outkey.administration.core.document.document import parse_document
-    from outkey.administration.engine.editing.changes import Administration
+    from outkey.administration.engine.editing.administration import Administration
     from outkey.foundation.core.secret import Secret
     from outkey.hosts.django.wiring import install
 

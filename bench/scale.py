@@ -68,7 +68,7 @@ SIZES = (
 
 def send_by_outkey(url: str, size: Size) -> Callable[[], int]:
     from outkey.administration.core.document.document import parse_document
-    from outkey.administration.engine.editing.changes import Administration
+    from outkey.administration.engine.editing.administration import Administration
     from outkey.foundation.core.secret import Secret
     from outkey.hosts.server.home import prepare
 

@@ -55,7 +55,7 @@ def filled(folder: Path, url: str, token: str) -> Any:  # noqa: ANN401 - an Appl
 
     home = prepare()
     from outkey.administration.core.document.document import parse_document
-    from outkey.administration.engine.editing.changes import Administration
+    from outkey.administration.engine.editing.administration import Administration
     from outkey.foundation.core.secret import Secret
     from outkey.hosts.django.wiring import install
 

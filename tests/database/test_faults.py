@@ -15,7 +15,7 @@ from django.db import OperationalError, connection, connections
 
 from database.test_installation import application, set_both, spar, verdict
 from outkey.administration.core.document.document import parse_document
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.engine.editing.editing import Edit
 from outkey.foundation.core.errors import AuditUnavailable, HostError, OutkeyError
 from outkey.foundation.core.secret import Secret

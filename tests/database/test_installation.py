@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import F
 
 from outkey.administration.core.document.document import parse_document
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.foundation.core.errors import (
     AuditUnavailable,
     ConfigError,

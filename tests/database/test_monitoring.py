@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext, override_settings
 
 from outkey.administration.core.document.document import parse_document
 from outkey.administration.core.findings.monitoring import Notice
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.engine.watching import background as background_work
 from outkey.foundation.core.errors import ConfigError, Paused, StorageUnavailable
 from outkey.foundation.core.findings.conditions import Condition

@@ -31,7 +31,7 @@ from outkey.webhooks.core.inbox.delivery import Delivery
 
 if TYPE_CHECKING:
     from outkey.administration.engine.application import Application
-    from outkey.administration.engine.editing.changes import Administration
+    from outkey.administration.engine.editing.administration import Administration
 
 DOCUMENT = """
 [configuration.shop]

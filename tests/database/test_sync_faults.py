@@ -19,7 +19,7 @@ from cli.conftest import Terminal
 from cli.test_line_commands import document
 from database.conftest import Cluster, stored_runs
 from outkey.administration.core.document.document import parse_document
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.foundation.core.errors import OutkeyError
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET

@@ -14,7 +14,7 @@ import pytest
 from django.test import override_settings
 
 from outkey.administration.core.document.document import parse_document
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.foundation.core.errors import BadResponse
 from outkey.sending.core.request.rate_limit import RateLimit
 from outkey.sync.core.run.run import Counts

@@ -10,7 +10,7 @@ from cli.test_line_commands import document
 from database.conftest import stored_runs
 from database.test_sync_faults import ON_ONE, Shop, shop, spar  # noqa: F401 - fixtures
 from outkey.administration.core.document.document import parse_document
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.foundation.core.errors import ConfigError, ScriptFailed
 from outkey.sync.core.run.run import Counts, RejectedRecord
 

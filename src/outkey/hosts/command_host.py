@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from outkey.administration.core.access.token_owners import TokenOwner
     from outkey.administration.core.operating.checklist import ProductionFacts
     from outkey.administration.engine.application import Application
-    from outkey.administration.engine.editing.changes import Administration
+    from outkey.administration.engine.editing.administration import Administration
     from outkey.sync.core.run.run import Run
 
 

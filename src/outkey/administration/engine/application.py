@@ -12,23 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from outkey.administration.engine.access.token_memory import TokenMemory
-from outkey.foundation.core.errors import (
-    ConfigError,
-    Sealed,
-    configuration_exists,
-)
+from outkey.foundation.core.errors import ConfigError, Sealed, configuration_exists
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_values import OddRow, is_odd
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import Tag
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
-    from collections.abc import (
-        Callable,
-        Collection,
-        Mapping,
-        Sequence,
-    )
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -36,11 +27,9 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.administration.core.policy.policy import Policy
     from outkey.administration.core.presets.presets import Preset, PresetMethod
     from outkey.administration.engine.access.api_tokens import ApiTokens
+    from outkey.administration.engine.editing.administration import Administration
     from outkey.administration.engine.editing.applying import Applied
-    from outkey.administration.engine.editing.changes import (
-        Administration,
-        ConfigurationChange,
-    )
+    from outkey.administration.engine.editing.changes import ConfigurationChange
     from outkey.administration.engine.editing.dependents import Dependents
     from outkey.administration.engine.editing.drafts import CandidateConfiguration
     from outkey.administration.engine.editing.editing import Edit
@@ -60,9 +49,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
         VouchedRows,
     )
     from outkey.administration.ports.monitoring import LineRuns, Notifier
-    from outkey.foundation.core.errors import (
-        OutkeyError,
-    )
+    from outkey.foundation.core.errors import OutkeyError
     from outkey.foundation.core.fields.choices import Network
     from outkey.foundation.core.findings.checks import Finding
     from outkey.foundation.core.permission import Allowed
@@ -144,7 +131,7 @@ class Application:
 
     def administration(self, actor: str) -> Administration:
         """Return the administration of this actor, under the operator's policy."""
-        from outkey.administration.engine.editing.changes import Administration  # noqa: PLC0415
+        from outkey.administration.engine.editing.administration import Administration  # noqa: PLC0415
 
         return Administration(
             self.registry,

@@ -48,7 +48,8 @@ from outkey.sending.core.request.message import BODY_READ, Peer, Response
 from outkey.sending.engine.exchange.echoed_secrets import reveals_secret, sent_secrets
 from outkey.sending.engine.exchange.scripts import sign
 from outkey.sending.engine.tokens.login_source import refuse_invalid_expressions
-from outkey.sending.engine.wire.transmit import REFUSALS, SendContext
+from outkey.sending.engine.wire.context import SendContext
+from outkey.sending.engine.wire.transmit import REFUSALS
 
 if TYPE_CHECKING:  # loaded where a test fails
     from outkey.sending.engine.exchange.preview import Preview

@@ -12,8 +12,9 @@ from outkey.sending.core.request.message import Request
 from outkey.sending.engine.exchange.calls import build_call
 from outkey.sending.engine.exchange.sender import Sender
 from outkey.sending.engine.tokens.discovery import anonymous_configuration
+from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.steps import Steps
-from outkey.sending.engine.wire.transmit import RequestBudget, SendContext
+from outkey.sending.engine.wire.transmit import RequestBudget, transmit
 from outkey.sync.core.paging.response import read_json
 from outkey.sync.core.run.pauses import raise_for_cause
 from outkey.sync.ports.sync import LineSource
@@ -83,7 +84,7 @@ def fetch_public(context: SendContext, url: str) -> Steps[bytes]:
     request = Request("GET", location.origin, location.target, headers)
     deadline = context.clock.monotonic() + FETCH_SECONDS
     budget = RequestBudget(deadline, MAX_DOCUMENT)
-    response = yield from context.transmit(configuration, request, budget)
+    response = yield from transmit(context, configuration, request, budget)
     if response.status != OK:
         raise ConfigError(Text("the sender's document cannot be fetched"))
     return bytes(response.body)

@@ -18,10 +18,8 @@ from outkey.administration.core.operating.metrics import Metrics
 from outkey.administration.core.presets.presets import Preset
 from outkey.administration.engine.access.audit_periods import newest_of
 from outkey.administration.engine.application import Application
-from outkey.administration.engine.editing.changes import (
-    Administration,
-    ConfigurationChange,
-)
+from outkey.administration.engine.editing.administration import Administration
+from outkey.administration.engine.editing.changes import ConfigurationChange
 from outkey.administration.engine.operating.measuring import measure
 from outkey.foundation.core.errors import (
     BlockedByPolicy,

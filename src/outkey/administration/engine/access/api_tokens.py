@@ -18,7 +18,7 @@ from outkey.administration.core.access.api_tokens import (
     read_per_minute,
 )
 from outkey.administration.engine.access.token_memory import TokenMemory
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.foundation.core.errors import (
     NAME_TAKEN,
     ConfigError,

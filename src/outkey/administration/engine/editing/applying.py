@@ -12,10 +12,8 @@ from outkey.administration.core.document.removals import (
     removals_of,
 )
 from outkey.administration.core.policy.parsing import refuse_blocked
-from outkey.administration.engine.editing.changes import (
-    Administration,
-    ConfigurationChange,
-)
+from outkey.administration.engine.editing.administration import Administration
+from outkey.administration.engine.editing.changes import ConfigurationChange
 from outkey.administration.engine.editing.pair_checks import refuse_unfit_pairs
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -44,7 +42,7 @@ from outkey.sending.core.configuration.secret_values import refuse_control_chara
 from outkey.sending.core.request.assembly import SecretOpener
 from outkey.sending.engine.exchange.scripts import prove_examples
 from outkey.sending.engine.tokens.login_source import refuse_invalid_expressions
-from outkey.sending.engine.wire.transmit import SendContext
+from outkey.sending.engine.wire.context import SendContext
 from outkey.sync.core.databases.section import OtherDatabase, database_table
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.records import Target

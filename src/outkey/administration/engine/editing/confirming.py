@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from outkey.administration.core.findings.changed_rows import ChangedRow
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.ports.installation import VouchedRows
 from outkey.foundation.core.errors import EditConflict
 from outkey.sending.core.audit.events import Change, Tag

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.sync.engine.runs.runs import Runs
 from outkey.sync.engine.sync_settings import SyncSettings
 

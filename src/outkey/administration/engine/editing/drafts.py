@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.foundation.core.errors import secret_missing
 from outkey.foundation.core.fields.field_kinds import check_method
 from outkey.foundation.core.permission import Permission
@@ -23,7 +23,7 @@ from outkey.sending.engine.exchange.preview import Preview, preview
 from outkey.sending.engine.exchange.scripts import ScriptTrial, try_script
 from outkey.sending.engine.exchange.sender import Sender
 from outkey.sending.engine.test_setup import DraftCredentials, prepare_test
-from outkey.sending.engine.wire.transmit import SendContext
+from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.ports.sending import Secrets, Tokens
 
 

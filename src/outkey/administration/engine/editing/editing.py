@@ -28,10 +28,8 @@ from datetime import date
 from functools import partial
 from typing import TypeVar
 
-from outkey.administration.engine.editing.changes import (
-    Administration,
-    ConfigurationChange,
-)
+from outkey.administration.engine.editing.administration import Administration
+from outkey.administration.engine.editing.changes import ConfigurationChange
 from outkey.administration.engine.editing.drafts import (
     CandidateConfiguration,
     DraftSecrets,
@@ -71,7 +69,7 @@ from outkey.sending.core.configuration.permissions import (
 from outkey.sending.core.configuration.reference import Reference
 from outkey.sending.core.configuration.secret_values import refuse_unusable
 from outkey.sending.engine.exchange.scripts import prove_examples
-from outkey.sending.engine.wire.transmit import SendContext
+from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.ports.sending import Secrets
 from outkey.sync.engine.line_registry import Registry
 

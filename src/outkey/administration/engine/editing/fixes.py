@@ -5,10 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from outkey.administration.engine.editing.changes import (
-    Administration,
-    ConfigurationChange,
-)
+from outkey.administration.engine.editing.administration import Administration
+from outkey.administration.engine.editing.changes import ConfigurationChange
 from outkey.administration.engine.editing.editing import ROW_PREFIXES, entered_rows
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.field_kinds import Kind
@@ -25,7 +23,7 @@ from outkey.sending.core.configuration.fields import (
 from outkey.sending.core.configuration.pasted import tidy_secret
 from outkey.sending.core.configuration.permissions import requirements
 from outkey.sending.core.diagnosis.evidence import Fix
-from outkey.sending.engine.wire.transmit import SendContext
+from outkey.sending.engine.wire.context import SendContext
 
 _ROW_KEY = re.compile(r"headers\[(\d+)\]\.key")
 

@@ -4,10 +4,8 @@ from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
-from outkey.administration.engine.editing.changes import (
-    Administration,
-    ConfigurationChange,
-)
+from outkey.administration.engine.editing.administration import Administration
+from outkey.administration.engine.editing.changes import ConfigurationChange
 from outkey.foundation.core.errors import (
     ConfigError,
     UnknownConfiguration,
@@ -25,7 +23,7 @@ from outkey.sending.core.configuration.permissions import (
     requirements,
 )
 from outkey.sending.engine.exchange.scripts import prove_examples
-from outkey.sending.engine.wire.transmit import SendContext
+from outkey.sending.engine.wire.context import SendContext
 from outkey.sync.engine.line_registry import Registry
 
 

@@ -6,7 +6,7 @@ A form has the fields `name`, `configuration`, `method`, `path`, and `sync` with
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.foundation.core.errors import ConfigError, UnknownConfiguration, line_exists
 from outkey.foundation.core.fields.field_kinds import table_errors
 from outkey.foundation.core.permission import Allowed, Permission

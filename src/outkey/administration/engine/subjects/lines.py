@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from collections.abc import Iterator, Sequence
 
     from outkey.administration.core.document.document import Document
-    from outkey.administration.engine.editing.changes import Administration
+    from outkey.administration.engine.editing.administration import Administration
     from outkey.administration.engine.subjects.synchronization import Synchronization
     from outkey.foundation.core.findings.checks import Finding
     from outkey.sync.core.line.sync_line import SyncLine

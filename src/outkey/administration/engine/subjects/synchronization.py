@@ -13,7 +13,7 @@ from outkey.sync.core.run.run import OPEN_STATES
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
     from collections.abc import Callable, Generator, Sequence
 
-    from outkey.administration.engine.editing.changes import Administration
+    from outkey.administration.engine.editing.administration import Administration
     from outkey.sending.ports.sending import Audit
     from outkey.sync.core.databases.section import OtherDatabase
     from outkey.sync.core.line.sync_line import SyncLine

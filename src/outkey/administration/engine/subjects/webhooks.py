@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from outkey.foundation.core.errors import (
-    ConfigError,
-    UnknownConfiguration,
-    no_webhooks,
-)
+from outkey.foundation.core.errors import ConfigError, UnknownConfiguration, no_webhooks
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.text import Text
 from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
@@ -17,7 +13,7 @@ from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
     from collections.abc import Callable, Iterator
 
-    from outkey.administration.engine.editing.changes import Administration
+    from outkey.administration.engine.editing.administration import Administration
     from outkey.administration.engine.subjects.synchronization import Synchronization
     from outkey.foundation.core.findings.checks import Finding
     from outkey.foundation.core.findings.conditions import Condition

@@ -26,7 +26,7 @@ from outkey.sending.core.audit.chain import (
 from outkey.sending.core.audit.events import Tag
 
 if TYPE_CHECKING:
-    from outkey.administration.engine.editing.changes import Administration
+    from outkey.administration.engine.editing.administration import Administration
     from outkey.foundation.ports.database import StateRows
     from outkey.sending.ports.storage import AuditCheckpoints, AuditRows
 

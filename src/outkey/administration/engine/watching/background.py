@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from secrets import token_hex
 
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.engine.watching.audit_trail import AuditTrail
 from outkey.administration.engine.watching.monitoring import Monitor
 from outkey.foundation.core.errors import OutkeyError

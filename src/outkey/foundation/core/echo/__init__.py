@@ -25,6 +25,6 @@ Literal finds more of short secrets, pattern more of long ones. Who asks for whi
                                                       that it may repeat
 
 The last three are in the engine of sending (`exchange.echoed_secrets`,
-`wire.transmit`). Not searches: `Secret.search_also_finds` compares two secrets, and
+`wire.context`). Not searches: `Secret.search_also_finds` compares two secrets, and
 `has_masked_value` finds the masks that `EchoDetector.masked` has put into a document.
 """

@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.urls import reverse
 
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.engine.editing.editing import Editor
 from outkey.foundation.core.permission import Permission, Rights
 from outkey.hosts.django.installed import installation

@@ -10,7 +10,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import NamedTuple
 
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.foundation.core.errors import (
     ConfigError,
     OutkeyError,

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from outkey.administration.core.access.roles import ROLES
 from outkey.administration.engine.application import Application
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.hosts.command_host import AccountFacts

@@ -19,7 +19,7 @@ from outkey.sending.core.request.script import SCRIPT_FACT
 if TYPE_CHECKING:
     from outkey.sending.core.configuration.configuration import Configuration
     from outkey.sending.core.request.message import Response
-    from outkey.sending.engine.wire.transmit import SendContext
+    from outkey.sending.engine.wire.context import SendContext
 
 # A number with an exponent; and a table that leaves 0 of the digits, e of e and E.
 _EXPONENT = re.compile(rb"[eE](?:(?<=[0-9][eE])[-+]?[0-9]+\s*[,\]}])")

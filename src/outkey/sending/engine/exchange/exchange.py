@@ -45,8 +45,9 @@ from outkey.sending.core.request.message import (
 from outkey.sending.core.request.schemes.choice import scheme_of
 from outkey.sending.engine.exchange.scripts import sign
 from outkey.sending.engine.tokens.token_source import TokenRequest
+from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.steps import CallInThread, Steps, Wait
-from outkey.sending.engine.wire.transmit import MEBIBYTE, RequestBudget, SendContext
+from outkey.sending.engine.wire.transmit import MEBIBYTE, RequestBudget, transmit
 
 if TYPE_CHECKING:
     from outkey.sending.engine.tokens.renewal import TokenManager
@@ -195,8 +196,8 @@ class Exchange:
                 try:
                     if isinstance(step, Send):
                         self.budget.expects_challenge = step.expects_challenge
-                        result = yield from context.transmit(
-                            configuration, step.request, self.budget
+                        result = yield from transmit(
+                            context, configuration, step.request, self.budget
                         )
                         if configuration.fetches_token:
                             self._token_manager().note_response(step.request, result)

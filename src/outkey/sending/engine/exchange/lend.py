@@ -33,8 +33,8 @@ from outkey.sending.core.request.schemes.fetched import is_rejected
 from outkey.sending.engine.exchange.scripts import sign
 from outkey.sending.engine.tokens.renewal import TokenManager
 from outkey.sending.engine.tokens.token_source import TokenRequest
+from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.steps import Steps
-from outkey.sending.engine.wire.transmit import SendContext
 from outkey.sending.ports.sending import Configurations
 
 # What HTTP clients set by themselves; everything else in a request is the caller's own.

@@ -20,7 +20,7 @@ from outkey.sending.core.request.message import Header, Request, Source
 from outkey.sending.core.request.sent_secrets import public_text, visible_texts
 from outkey.sending.core.request.token_place import token_prefix
 from outkey.sending.engine.exchange.scripts import sign
-from outkey.sending.engine.wire.transmit import SendContext
+from outkey.sending.engine.wire.context import SendContext
 
 _MASKED_PARAMETER = re.compile(rf"(?<=[?&])([^?&=]+)={re.escape(MASK)}(?=&|\Z)")
 DIGEST_NOTE = Text(

@@ -24,7 +24,7 @@ from outkey.sending.core.request.script import (
     headers_of,
     secret_digest,
 )
-from outkey.sending.engine.wire.transmit import SendContext
+from outkey.sending.engine.wire.context import SendContext
 
 _EXAMPLES_SECONDS = 5
 

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, TypeVar
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.sending.engine.exchange.echoed_secrets import repeats_secret
+from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.drive import AsyncRuntime, Runtime, adrive, drive
 from outkey.sending.engine.wire.egress import Egress
 from outkey.sending.engine.wire.flow_worker import FlowWorker
 from outkey.sending.engine.wire.lockout_guard import LockoutGuard
 from outkey.sending.engine.wire.proxies import NO_PROXIES, Proxies
-from outkey.sending.engine.wire.transmit import SendContext
+from outkey.sending.engine.wire.transmit import route_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -172,11 +173,11 @@ class Sender:
 
     def route_to(self, configuration: Configuration) -> Route:
         """Return the vetted route to a configuration's Base URL."""
-        return self.run(self.context.route_of(configuration))
+        return self.run(route_of(self.context, configuration))
 
     def connect(self, configuration: Configuration, context: SendContext) -> Peer:
         """Connect to a configuration's Base URL without a request; return the peer."""
-        route = self.run(context.route_of(configuration))
+        route = self.run(route_of(context, configuration))
         return self.runtime.transport.probe(configuration.base.origin, route)
 
     def token_actions(

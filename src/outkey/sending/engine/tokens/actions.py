@@ -35,8 +35,8 @@ from outkey.sending.engine.tokens.oauth2_source import OAuth2Source
 from outkey.sending.engine.tokens.provider_words import add_words
 from outkey.sending.engine.tokens.renewal import TokenManager
 from outkey.sending.engine.tokens.token_source import TokenRequest
+from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.steps import Steps, Wait
-from outkey.sending.engine.wire.transmit import SendContext
 
 # Reasons that do not end the waiting for a user.
 _PASSING = frozenset(

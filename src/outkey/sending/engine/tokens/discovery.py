@@ -12,8 +12,9 @@ from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.oauth2 import grants
 from outkey.sending.core.oauth2.responses import MAX_RESPONSE, read_document
 from outkey.sending.engine.tokens.token_source import TOKEN_SECONDS
+from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.steps import Steps
-from outkey.sending.engine.wire.transmit import RequestBudget, SendContext
+from outkey.sending.engine.wire.transmit import RequestBudget, transmit
 
 _NAMES = ("oauth-authorization-server", "openid-configuration")
 
@@ -29,7 +30,7 @@ def discover(
         budget = RequestBudget(
             context.clock.monotonic() + TOKEN_SECONDS, MAX_RESPONSE, for_token=True
         )
-        response = yield from context.transmit(configuration, request, budget)
+        response = yield from transmit(context, configuration, request, budget)
         try:
             return grants.read_metadata(read_document(response), issuer)
         except TokenEndpointFailed:

@@ -37,8 +37,8 @@ from outkey.sending.engine.tokens.token_source import (
     TokenResult,
     send_for_token,
 )
+from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.steps import Steps
-from outkey.sending.engine.wire.transmit import SendContext
 
 # What a refresh may end with so that a login is tried: the refresh token is dead, or
 # the response has no token.

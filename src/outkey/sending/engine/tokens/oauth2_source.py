@@ -32,8 +32,8 @@ from outkey.sending.engine.tokens.token_source import (
     TokenResult,
     send_for_token,
 )
+from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.steps import Steps
-from outkey.sending.engine.wire.transmit import SendContext
 
 _MAX_NONCE_LENGTH = 1024
 

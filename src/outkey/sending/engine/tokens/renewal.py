@@ -38,8 +38,8 @@ from outkey.sending.engine.tokens.token_source import (
     TokenResult,
     TokenSource,
 )
+from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.steps import Steps, Wait
-from outkey.sending.engine.wire.transmit import SendContext
 
 # Seconds to wait for the renewal of another thread or process, and between two looks.
 _MAX_WAIT = 30.0

@@ -12,8 +12,9 @@ from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth2.responses import MAX_RESPONSE
 from outkey.sending.core.oauth2.token import AccessToken, TokenState
 from outkey.sending.core.request.message import Request, Response
+from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.steps import Steps
-from outkey.sending.engine.wire.transmit import RequestBudget, SendContext
+from outkey.sending.engine.wire.transmit import RequestBudget, transmit
 
 # Shorter than the lease, so that no other process sends a request while a response may
 # still come.
@@ -91,4 +92,4 @@ def send_for_token(
     if context.clock.monotonic() >= deadline:
         raise TimedOut
     budget = RequestBudget(deadline, MAX_RESPONSE, retry=retry, for_token=True)
-    return (yield from context.transmit(configuration, request, budget))
+    return (yield from transmit(context, configuration, request, budget))

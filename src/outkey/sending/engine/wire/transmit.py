@@ -5,8 +5,7 @@ Requests to APIs and to authorization servers go the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ from outkey.foundation.core.errors import (
     DnsFailed,
     EgressDenied,
     OutkeyError,
-    RateLimited,
     TimedOut,
 )
 from outkey.foundation.core.fields.choices import Network
@@ -29,32 +27,20 @@ from outkey.sending.core.audit.events import (
     intent_of,
     redirected_path_template,
 )
-from outkey.sending.core.configuration.secret_values import refuse_control_characters
 from outkey.sending.core.request.addresses import is_address
-from outkey.sending.core.request.expiry import has_expired_marker
 from outkey.sending.core.request.headers import compose
 from outkey.sending.core.request.message import Proxy, Request, Response, Route
 from outkey.sending.core.request.proxy import own_failure, proxy_failure
 from outkey.sending.core.request.sent_secrets import secrets_in
-from outkey.sending.engine.tokens.token_cache import TokenCache
-from outkey.sending.engine.wire.clock_offsets import ClockOffsets
-from outkey.sending.engine.wire.lockout_guard import LockoutGuard
-from outkey.sending.engine.wire.nonces import Nonces
-from outkey.sending.engine.wire.proxies import NO_PROXIES, Proxies
 from outkey.sending.engine.wire.response_bodies import UnfinishedBody, read_for_marker
 from outkey.sending.engine.wire.steps import CallInThread, Resolve, Steps, Transmit
-from outkey.sending.engine.wire.vouched_scripts import VouchedScripts
 
 if TYPE_CHECKING:
     from outkey.foundation.core.origin import Origin
     from outkey.foundation.core.secret import Secret
-    from outkey.foundation.ports.clock import Clock
-    from outkey.foundation.ports.expressions import PathCompiler
     from outkey.sending.core.configuration.configuration import Configuration
     from outkey.sending.core.diagnosis.evidence import Diagnosis
-    from outkey.sending.core.request.assembly import SecretOpener
-    from outkey.sending.engine.wire.egress import Egress
-    from outkey.sending.ports.sending import Permits, Scripts, Secrets, Signer, Tokens
+    from outkey.sending.engine.wire.context import SendContext
 
 
 DNS_SECONDS = 5.0
@@ -88,282 +74,218 @@ class RequestBudget:
         return self.expects_challenge and status == 401
 
 
-@dataclass(frozen=True, slots=True)
-class SendContext:
-    """The ports and the process's memory that every exchange needs."""
+def route_of(context: SendContext, configuration: Configuration) -> Steps[Route]:
+    """Return the route to the Base URL, for a look without a request."""
+    limits = configuration.limits
+    budget = RequestBudget(context.clock.monotonic() + limits.total_timeout, MEBIBYTE)
+    proxy = context.proxy_of(configuration)
+    addresses = yield from _vet_addresses(
+        context, configuration, configuration.base.origin, proxy, budget
+    )
+    client_key = _client_key(context, configuration)
+    return _route(context, configuration, addresses, client_key, proxy, budget)
 
-    secrets: Secrets
-    clock: Clock
-    permits: Permits
-    egress: Egress
-    jitter: Callable[[], float]
-    tokens: Tokens
-    signer: Signer
-    scripts: Scripts
-    paths: PathCompiler
-    token_cache: TokenCache = field(default_factory=TokenCache)
-    offsets: ClockOffsets = field(default_factory=ClockOffsets)
-    nonces: Nonces = field(default_factory=Nonces)
-    proxies: Proxies = field(default=Proxies(NO_PROXIES))
-    lockout_guard: LockoutGuard = field(default_factory=LockoutGuard)
-    vouched_scripts: VouchedScripts = field(default_factory=VouchedScripts)
-    # Set by Sender: the search for echoed secrets is built on this class. Without it,
-    # a secret is assumed in every response.
-    find_echo: Callable[[SendContext, Configuration, Response], bool] = lambda *_: True
 
-    def opener(self, configuration: Configuration) -> SecretOpener:
-        """Return a function that opens this configuration's secrets by name."""
-        return partial(self.open, configuration)
+def transmit(
+    context: SendContext,
+    configuration: Configuration,
+    request: Request,
+    budget: RequestBudget,
+) -> Steps[Response]:
+    """Send a request to its destination and return the diagnosed response."""
+    request = request.with_headers(compose(request.headers))
+    proxy = context.proxy_of(configuration)
+    addresses = yield from _vet_addresses(
+        context, configuration, request.origin, proxy, budget
+    )
+    client_key = _client_key(context, configuration)
+    budget.attempt = yield _recorded_intent(configuration, request, budget)
+    budget.sent += secrets_in(request, configuration, context.clock.now())
+    started = context.clock.monotonic()
+    try:
+        # Computed now: recording may have taken long, and the deadline counts.
+        route = _route(context, configuration, addresses, client_key, proxy, budget)
+        response = yield from _receive(configuration, request, route)
+    except OutkeyError as error:
+        budget.concluded = error
+        yield _outcome(context, configuration, budget, 0, str(error.code), started)
+        raise
+    context.offsets.note(configuration.name, request.origin, response, context.clock)
+    return (yield from _conclude(context, configuration, response, budget, started))
 
-    def open(self, configuration: Configuration, secret: str) -> Secret:
-        """Open a secret that was entered for the origin that requests go to."""
-        configuration.refuse_unbound(secret)
-        value = self.secrets.open(configuration, secret)
-        refuse_control_characters(secret, value)
-        return value
 
-    def repeats_secret(self, configuration: Configuration, response: Response) -> bool:
-        """Whether a response repeats a secret of this configuration's requests."""
-        return self.find_echo(self, configuration, response)
-
-    def without_echoed_marker(
-        self, configuration: Configuration, response: Response
-    ) -> Configuration:
-        """Return the configuration, without an Expired marker that may be an echo.
-
-        An API may echo what it was sent. Then a marker that matches would give away a
-        part of the secret.
-        """
-        if not has_expired_marker(response, configuration):
-            return configuration
-        if not self.repeats_secret(configuration, response):
-            return configuration
-        verification = replace(configuration.verification, expired_marker="")
-        return replace(configuration, verification=verification)
-
-    def moment(self, configuration: Configuration, origin: Origin) -> float:
-        """Return the Unix time for a timestamp that this origin will check."""
-        return self.clock.now() + self.shift(configuration, origin)
-
-    def shift(self, configuration: Configuration, origin: Origin) -> int:
-        """Return by how many seconds this configuration's timestamps are shifted."""
-        if not configuration.verification.follow_clock:
-            return 0
-        return self.offsets.of(configuration.name, origin, self.clock)
-
-    def route_of(self, configuration: Configuration) -> Steps[Route]:
-        """Return the route to the Base URL, for a look without a request."""
-        limits = configuration.limits
-        budget = RequestBudget(self.clock.monotonic() + limits.total_timeout, MEBIBYTE)
-        proxy = self.proxy_of(configuration)
-        addresses = yield from self._vet_addresses(
-            configuration, configuration.base.origin, proxy, budget
+def _receive(
+    configuration: Configuration, request: Request, route: Route
+) -> Steps[Response]:
+    """Send a request and return its response; a proxy's own one is an error."""
+    response: Response = yield Transmit(request, route)
+    if response.stream is not None and configuration.looks_for_marker:
+        # May block: the rest of the body arrives when the API sends it.
+        response = yield CallInThread(
+            partial(read_for_marker, response, response.stream, configuration)
         )
-        client_key = self._client_key(configuration)
-        return self._route(configuration, addresses, client_key, proxy, budget)
+    # Inside of a tunnel a response is always the server's.
+    is_forwarded = route.proxy is not None and request.origin.scheme == "http"
+    if is_forwarded and (failure := own_failure(response)):
+        raise failure
+    return response
 
-    def proxy_of(self, configuration: Configuration) -> Proxy | None:
-        """Return the proxy that requests of a configuration go through."""
-        return self.proxies.find(configuration, self.open)
 
-    def permit(self, configuration: Configuration, patience: float) -> float:
-        """Take a permit and return the seconds to wait for it, or refuse."""
-        per_minute = configuration.limits.requests_per_minute
-        wait = self.permits.reserve(configuration.name, per_minute, patience)
-        if wait is not None:
-            return wait
-        if per_minute is None:
-            raise RateLimited(
-                Text("the API asked for a pause that is longer than the total timeout"),
-                hint=Text("Send later."),
+def _conclude(
+    context: SendContext,
+    configuration: Configuration,
+    response: Response,
+    budget: RequestBudget,
+    started: float,
+) -> Steps[Response]:
+    """Diagnose a response, and record the outcome; of a stream, once it ends."""
+    # Made anew, here and below: replace() takes three times as long.
+    response = Response(
+        status=response.status,
+        headers=response.headers,
+        body=response.body,
+        sent=budget.sent,
+        stream=response.stream,
+    )
+    diagnosis = _diagnosis(context, configuration, response, budget)
+    cause = diagnosis.cause if diagnosis else None
+    result = cause or "ok"
+    if budget.is_challenged(response.status):
+        result = CHALLENGED
+    stream = None
+    if response.stream is None:
+        yield _outcome(context, configuration, budget, response.status, result, started)
+    else:
+        stream = UnfinishedBody(
+            response.stream,
+            outcome=lambda result: _outcome(
+                context, configuration, budget, response.status, result, started
+            ),
+        )
+    return Response(
+        status=response.status,
+        headers=response.headers,
+        body=response.body,
+        cause=cause,
+        remedy=diagnosis.remedy if diagnosis else None,
+        attempt=budget.attempt,
+        sent=budget.sent,
+        stream=stream,
+    )
+
+
+def _diagnosis(
+    context: SendContext,
+    configuration: Configuration,
+    response: Response,
+    budget: RequestBudget,
+) -> Diagnosis | None:
+    from outkey.sending.core.diagnosis.diagnose import diagnose  # noqa: PLC0415
+    from outkey.sending.core.diagnosis.evidence import Diagnosis  # noqa: PLC0415
+
+    if budget.for_token:  # read by the rules of RFC 6749, not as an API's response
+        failed = response.status >= 300
+        return Diagnosis(Cause.TOKEN_ENDPOINT, NO_TEXT) if failed else None
+    judged_by = context.without_echoed_marker(configuration, response)
+    return diagnose(response, judged_by, now=context.clock.now())
+
+
+def _vet_addresses(
+    context: SendContext,
+    configuration: Configuration,
+    origin: Origin,
+    proxy: Proxy | None,
+    budget: RequestBudget,
+) -> Steps[tuple[str, ...]]:
+    """Return the addresses of the destination once every one of them is vetted.
+
+    The transport may connect to these only. With a proxy they are the proxy's: it
+    resolves the name of the destination itself.
+    """
+    if configuration.network is Network.PUBLIC and origin.scheme != "https":
+        raise EgressDenied(
+            Text(
+                "{origin} is plain http, which is not allowed on the public internet",
+                origin=origin,
             )
-        raise RateLimited(field="limits.requests_per_minute")
-
-    def transmit(
-        self, configuration: Configuration, request: Request, budget: RequestBudget
-    ) -> Steps[Response]:
-        """Send a request to its destination and return the diagnosed response."""
-        request = request.with_headers(compose(request.headers))
-        proxy = self.proxy_of(configuration)
-        addresses = yield from self._vet_addresses(
-            configuration, request.origin, proxy, budget
         )
-        client_key = self._client_key(configuration)
-        budget.attempt = yield _recorded_intent(configuration, request, budget)
-        budget.sent += secrets_in(request, configuration, self.clock.now())
-        started = self.clock.monotonic()
+    if proxy is not None:
+        context.egress.vet_name(configuration.network, origin)
+        return (yield from _vet_proxy(context, configuration, proxy.origin, budget))
+    if is_address(origin.host):
+        addresses: tuple[str, ...] = (origin.host,)
+    else:
+        patience = min(DNS_SECONDS, _time_left(context, budget))
+        addresses = yield Resolve(origin.host, origin.port, patience)
+    return context.egress.vet(configuration.network, origin, addresses)
+
+
+def _vet_proxy(
+    context: SendContext,
+    configuration: Configuration,
+    proxy: Origin,
+    budget: RequestBudget,
+) -> Steps[tuple[str, ...]]:
+    """Return the addresses of a proxy once every one of them is vetted."""
+    addresses: tuple[str, ...] = (proxy.host,)
+    if not is_address(proxy.host):
+        patience = min(DNS_SECONDS, _time_left(context, budget))
         try:
-            # Computed now: recording may have taken long, and the deadline counts.
-            route = self._route(configuration, addresses, client_key, proxy, budget)
-            response = yield from self._receive(configuration, request, route)
-        except OutkeyError as error:
-            budget.concluded = error
-            yield self._outcome(configuration, budget, 0, str(error.code), started)
-            raise
-        self.offsets.note(configuration.name, request.origin, response, self.clock)
-        return (yield from self._conclude(configuration, response, budget, started))
+            addresses = yield Resolve(proxy.host, proxy.port, patience)
+        except (DnsFailed, TimedOut):
+            raise proxy_failure("proxy-unreachable") from None
+    context.egress.refuse_own_pages(proxy, addresses, "proxy.url")
+    return context.proxies.vet(configuration.network, proxy, addresses)
 
-    def _receive(
-        self, configuration: Configuration, request: Request, route: Route
-    ) -> Steps[Response]:
-        """Send a request and return its response; a proxy's own one is an error."""
-        response: Response = yield Transmit(request, route)
-        if response.stream is not None and configuration.looks_for_marker:
-            # May block: the rest of the body arrives when the API sends it.
-            response = yield CallInThread(
-                partial(read_for_marker, response, response.stream, configuration)
-            )
-        # Inside of a tunnel a response is always the server's.
-        is_forwarded = route.proxy is not None and request.origin.scheme == "http"
-        if is_forwarded and (failure := own_failure(response)):
-            raise failure
-        return response
 
-    def _conclude(
-        self,
-        configuration: Configuration,
-        response: Response,
-        budget: RequestBudget,
-        started: float,
-    ) -> Steps[Response]:
-        """Diagnose a response, and record the outcome; of a stream, once it ends."""
-        # Made anew, here and below: replace() takes three times as long.
-        response = Response(
-            status=response.status,
-            headers=response.headers,
-            body=response.body,
-            sent=budget.sent,
-            stream=response.stream,
-        )
-        diagnosis = self._diagnosis(configuration, response, budget)
-        cause = diagnosis.cause if diagnosis else None
-        result = cause or "ok"
-        if budget.is_challenged(response.status):
-            result = CHALLENGED
-        stream = None
-        if response.stream is None:
-            yield self._outcome(configuration, budget, response.status, result, started)
-        else:
-            stream = UnfinishedBody(
-                response.stream,
-                outcome=lambda result: self._outcome(
-                    configuration, budget, response.status, result, started
-                ),
-            )
-        return Response(
-            status=response.status,
-            headers=response.headers,
-            body=response.body,
-            cause=cause,
-            remedy=diagnosis.remedy if diagnosis else None,
-            attempt=budget.attempt,
-            sent=budget.sent,
-            stream=stream,
-        )
+def _route(
+    context: SendContext,
+    configuration: Configuration,
+    addresses: tuple[str, ...],
+    client_key: Secret | None,
+    proxy: Proxy | None,
+    budget: RequestBudget,
+) -> Route:
+    return Route(
+        addresses=addresses,
+        partition=configuration.name,
+        tls=configuration.tls,
+        connect_timeout=configuration.limits.connect_timeout,
+        read_timeout=configuration.limits.read_timeout,
+        time_left=_time_left(context, budget),
+        response_bytes=budget.response_bytes,
+        client_key=client_key,
+        proxy=proxy,
+        streams=budget.streams,
+    )
 
-    def _diagnosis(
-        self, configuration: Configuration, response: Response, budget: RequestBudget
-    ) -> Diagnosis | None:
-        from outkey.sending.core.diagnosis.diagnose import diagnose  # noqa: PLC0415
-        from outkey.sending.core.diagnosis.evidence import Diagnosis  # noqa: PLC0415
 
-        if budget.for_token:  # read by the rules of RFC 6749, not as an API's response
-            failed = response.status >= 300
-            return Diagnosis(Cause.TOKEN_ENDPOINT, NO_TEXT) if failed else None
-        judged_by = self.without_echoed_marker(configuration, response)
-        return diagnose(response, judged_by, now=self.clock.now())
+def _time_left(context: SendContext, budget: RequestBudget) -> float:
+    left = budget.deadline - context.clock.monotonic()
+    if left <= 0:
+        raise TimedOut
+    return left
 
-    def _vet_addresses(
-        self,
-        configuration: Configuration,
-        origin: Origin,
-        proxy: Proxy | None,
-        budget: RequestBudget,
-    ) -> Steps[tuple[str, ...]]:
-        """Return the addresses of the destination once every one of them is vetted.
 
-        The transport may connect to these only. With a proxy they are the proxy's: it
-        resolves the name of the destination itself.
-        """
-        if configuration.network is Network.PUBLIC and origin.scheme != "https":
-            raise EgressDenied(
-                Text(
-                    "{origin} is plain http, which is not allowed on the public"
-                    " internet",
-                    origin=origin,
-                )
-            )
-        if proxy is not None:
-            self.egress.vet_name(configuration.network, origin)
-            return (yield from self._vet_proxy(configuration, proxy.origin, budget))
-        if is_address(origin.host):
-            addresses: tuple[str, ...] = (origin.host,)
-        else:
-            patience = min(DNS_SECONDS, self._time_left(budget))
-            addresses = yield Resolve(origin.host, origin.port, patience)
-        return self.egress.vet(configuration.network, origin, addresses)
+def _client_key(context: SendContext, configuration: Configuration) -> Secret | None:
+    # Here, since every request comes by.
+    context.secrets.refuse_changed_settings(configuration)
+    if not configuration.tls.client_certificate:
+        return None
+    return context.open(configuration, "client_key")
 
-    def _vet_proxy(
-        self, configuration: Configuration, proxy: Origin, budget: RequestBudget
-    ) -> Steps[tuple[str, ...]]:
-        """Return the addresses of a proxy once every one of them is vetted."""
-        addresses: tuple[str, ...] = (proxy.host,)
-        if not is_address(proxy.host):
-            patience = min(DNS_SECONDS, self._time_left(budget))
-            try:
-                addresses = yield Resolve(proxy.host, proxy.port, patience)
-            except (DnsFailed, TimedOut):
-                raise proxy_failure("proxy-unreachable") from None
-        self.egress.refuse_own_pages(proxy, addresses, "proxy.url")
-        return self.proxies.vet(configuration.network, proxy, addresses)
 
-    def _route(
-        self,
-        configuration: Configuration,
-        addresses: tuple[str, ...],
-        client_key: Secret | None,
-        proxy: Proxy | None,
-        budget: RequestBudget,
-    ) -> Route:
-        return Route(
-            addresses=addresses,
-            partition=configuration.name,
-            tls=configuration.tls,
-            connect_timeout=configuration.limits.connect_timeout,
-            read_timeout=configuration.limits.read_timeout,
-            time_left=self._time_left(budget),
-            response_bytes=budget.response_bytes,
-            client_key=client_key,
-            proxy=proxy,
-            streams=budget.streams,
-        )
-
-    def _time_left(self, budget: RequestBudget) -> float:
-        left = budget.deadline - self.clock.monotonic()
-        if left <= 0:
-            raise TimedOut
-        return left
-
-    def _client_key(self, configuration: Configuration) -> Secret | None:
-        # Here, since every request comes by.
-        self.secrets.refuse_changed_settings(configuration)
-        if not configuration.tls.client_certificate:
-            return None
-        return self.open(configuration, "client_key")
-
-    def _outcome(
-        self,
-        configuration: Configuration,
-        budget: RequestBudget,
-        status: int,
-        outcome: str,
-        started: float,
-    ) -> Outcome:
-        duration = round((self.clock.monotonic() - started) * 1000)
-        tag = Tag.TOKEN_OUTCOME if budget.for_token else Tag.SEND_OUTCOME
-        return Outcome(
-            budget.attempt, configuration.name, status, outcome, duration, tag
-        )
+def _outcome(
+    context: SendContext,
+    configuration: Configuration,
+    budget: RequestBudget,
+    status: int,
+    outcome: str,
+    started: float,
+) -> Outcome:
+    duration = round((context.clock.monotonic() - started) * 1000)
+    tag = Tag.TOKEN_OUTCOME if budget.for_token else Tag.SEND_OUTCOME
+    return Outcome(budget.attempt, configuration.name, status, outcome, duration, tag)
 
 
 def _recorded_intent(

@@ -7,9 +7,9 @@ import pytest
 from outkey.administration.core.document.document import parse_document
 from outkey.administration.core.document.export import render
 from outkey.administration.core.policy.parsing import parse_policy
+from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.engine.editing.applying import Applied, apply, warnings_error
 from outkey.administration.engine.editing.changes import (
-    Administration,
     ConfigurationChange,
     check_secret_field,
     destinations_of,
@@ -68,8 +68,8 @@ from outkey.sending.core.configuration.reference import (
 from outkey.sending.core.request.message import Response, ResponseHeaders
 from outkey.sending.core.vault import voucher
 from outkey.sending.core.vault.versions import SecretLabel, SecretVersion
+from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.egress import Egress
-from outkey.sending.engine.wire.transmit import SendContext
 from outkey.sync.core.line.rows import LineRow
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.engine.sync_settings import SyncSettings

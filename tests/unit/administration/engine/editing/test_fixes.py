@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.engine.editing.fixes import (
     apply_fix,
     changed_field,

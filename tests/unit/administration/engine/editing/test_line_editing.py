@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.engine.editing.line_editing import (
     LineEdit,
     entered_line_values,

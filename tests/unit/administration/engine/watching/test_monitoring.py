@@ -27,7 +27,7 @@ from outkey.administration.core.findings.monitoring import (
     update_baseline,
 )
 from outkey.administration.core.findings.notice_checks import NOTICE_CHECKS
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.engine.watching.audit_trail import AuditTrail
 from outkey.administration.engine.watching.background import (
     BackgroundPorts,

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from frames import places_showing, product_frames
-from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.administration import Administration
 from outkey.foundation.core.errors import (
     AuditUnavailable,
     ConfigError,

@@ -1,0 +1,111 @@
+"""The ports, and the memory of a process, that every request to an API needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from outkey.foundation.core.errors import RateLimited
+from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.secret_values import refuse_control_characters
+from outkey.sending.core.request.expiry import has_expired_marker
+from outkey.sending.core.request.message import Proxy, Response
+from outkey.sending.engine.tokens.token_cache import TokenCache
+from outkey.sending.engine.wire.clock_offsets import ClockOffsets
+from outkey.sending.engine.wire.lockout_guard import LockoutGuard
+from outkey.sending.engine.wire.nonces import Nonces
+from outkey.sending.engine.wire.proxies import NO_PROXIES, Proxies
+from outkey.sending.engine.wire.vouched_scripts import VouchedScripts
+
+if TYPE_CHECKING:
+    from outkey.foundation.core.origin import Origin
+    from outkey.foundation.core.secret import Secret
+    from outkey.foundation.ports.clock import Clock
+    from outkey.foundation.ports.expressions import PathCompiler
+    from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.core.request.assembly import SecretOpener
+    from outkey.sending.engine.wire.egress import Egress
+    from outkey.sending.ports.sending import Permits, Scripts, Secrets, Signer, Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class SendContext:
+    """The ports and the process's memory that every exchange needs."""
+
+    secrets: Secrets
+    clock: Clock
+    permits: Permits
+    egress: Egress
+    jitter: Callable[[], float]
+    tokens: Tokens
+    signer: Signer
+    scripts: Scripts
+    paths: PathCompiler
+    token_cache: TokenCache = field(default_factory=TokenCache)
+    offsets: ClockOffsets = field(default_factory=ClockOffsets)
+    nonces: Nonces = field(default_factory=Nonces)
+    proxies: Proxies = field(default=Proxies(NO_PROXIES))
+    lockout_guard: LockoutGuard = field(default_factory=LockoutGuard)
+    vouched_scripts: VouchedScripts = field(default_factory=VouchedScripts)
+    # Set by Sender: the search for echoed secrets is built on this class. Without it,
+    # a secret is assumed in every response.
+    find_echo: Callable[[SendContext, Configuration, Response], bool] = lambda *_: True
+
+    def opener(self, configuration: Configuration) -> SecretOpener:
+        """Return a function that opens this configuration's secrets by name."""
+        return partial(self.open, configuration)
+
+    def open(self, configuration: Configuration, secret: str) -> Secret:
+        """Open a secret that was entered for the origin that requests go to."""
+        configuration.refuse_unbound(secret)
+        value = self.secrets.open(configuration, secret)
+        refuse_control_characters(secret, value)
+        return value
+
+    def repeats_secret(self, configuration: Configuration, response: Response) -> bool:
+        """Whether a response repeats a secret of this configuration's requests."""
+        return self.find_echo(self, configuration, response)
+
+    def without_echoed_marker(
+        self, configuration: Configuration, response: Response
+    ) -> Configuration:
+        """Return the configuration, without an Expired marker that may be an echo.
+
+        An API may echo what it was sent. Then a marker that matches would give away a
+        part of the secret.
+        """
+        if not has_expired_marker(response, configuration):
+            return configuration
+        if not self.repeats_secret(configuration, response):
+            return configuration
+        verification = replace(configuration.verification, expired_marker="")
+        return replace(configuration, verification=verification)
+
+    def moment(self, configuration: Configuration, origin: Origin) -> float:
+        """Return the Unix time for a timestamp that this origin will check."""
+        return self.clock.now() + self.shift(configuration, origin)
+
+    def shift(self, configuration: Configuration, origin: Origin) -> int:
+        """Return by how many seconds this configuration's timestamps are shifted."""
+        if not configuration.verification.follow_clock:
+            return 0
+        return self.offsets.of(configuration.name, origin, self.clock)
+
+    def proxy_of(self, configuration: Configuration) -> Proxy | None:
+        """Return the proxy that requests of a configuration go through."""
+        return self.proxies.find(configuration, self.open)
+
+    def permit(self, configuration: Configuration, patience: float) -> float:
+        """Take a permit and return the seconds to wait for it, or refuse."""
+        per_minute = configuration.limits.requests_per_minute
+        wait = self.permits.reserve(configuration.name, per_minute, patience)
+        if wait is not None:
+            return wait
+        if per_minute is None:
+            raise RateLimited(
+                Text("the API asked for a pause that is longer than the total timeout"),
+                hint=Text("Send later."),
+            )
+        raise RateLimited(field="limits.requests_per_minute")
