@@ -11,11 +11,11 @@ from outkey.foundation.ports.threads import Threads
 from outkey.sending.core.request.assembly import Call
 from outkey.sending.core.request.message import Response
 from outkey.sending.engine.connection_test import Report
+from outkey.sending.engine.connection_test_setup import prepare_test
 from outkey.sending.engine.exchange.calls import RequestContent, SendOptions, build_call
 from outkey.sending.engine.exchange.lend import Loan, lend, settle
 from outkey.sending.engine.exchange.preview import Preview, preview
 from outkey.sending.engine.exchange.sender import Sender
-from outkey.sending.engine.test_setup import prepare_test
 from outkey.sending.engine.wire.off_loop import off_loop
 
 

@@ -33,7 +33,7 @@ from outkey.sending.core.request.message import (
 )
 from outkey.sending.engine import connection_test as verify
 from outkey.sending.engine.connection_test import Report
-from outkey.sending.engine.test_setup import DraftCredentials, prepare_test
+from outkey.sending.engine.connection_test_setup import DraftCredentials, prepare_test
 from outkey.sending.engine.tokens.token_cache import TokenCache
 from outkey.testing import MemorySecrets, configuration, fake_gateway
 from outkey.testing.fakes.basic import FakeResponse

@@ -262,7 +262,7 @@ class Administration:
 
     def test(self, sender: Sender, name: str) -> Report:
         """Test a configuration and store the result."""
-        from outkey.sending.engine.test_setup import prepare_test  # noqa: PLC0415
+        from outkey.sending.engine.connection_test_setup import prepare_test  # noqa: PLC0415
 
         configuration = self.registry.get(name)
         self.note_test(name)

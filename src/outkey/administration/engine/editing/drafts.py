@@ -19,10 +19,10 @@ from outkey.sending.core.configuration.permissions import (
 from outkey.sending.core.request.assembly import Call
 from outkey.sending.core.request.script import SCRIPT_FACT, secret_digest
 from outkey.sending.engine.connection_test import ConnectionTest, Report
+from outkey.sending.engine.connection_test_setup import DraftCredentials, prepare_test
 from outkey.sending.engine.exchange.preview import Preview, preview
 from outkey.sending.engine.exchange.scripts import ScriptTrial, try_script
 from outkey.sending.engine.exchange.sender import Sender
-from outkey.sending.engine.test_setup import DraftCredentials, prepare_test
 from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.ports.sending import Secrets, Tokens
 

@@ -60,7 +60,7 @@ from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.health import Health, Status, Summary
 from outkey.sending.core.configuration.sections import TlsSettings
 from outkey.sending.core.request.message import Request, Response, Route
-from outkey.sending.engine.test_setup import DraftCredentials, prepare_test
+from outkey.sending.engine.connection_test_setup import DraftCredentials, prepare_test
 from outkey.sending.engine.wire.lockout_guard import MAX_REFUSED, LockoutGuard
 from outkey.sync.core.run.run import Run, RunState
 from outkey.testing import FakeClock, FakeTransport, configuration, fake_gateway

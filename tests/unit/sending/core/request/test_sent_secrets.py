@@ -30,12 +30,12 @@ from outkey.sending.core.request.message import (
     Source,
 )
 from outkey.sending.core.request.sent_secrets import credentials_in, secrets_in
+from outkey.sending.engine.connection_test_setup import prepare_test
 from outkey.sending.engine.exchange.echoed_secrets import (
     EchoDetector,
     reveals_secret,
     sent_secrets,
 )
-from outkey.sending.engine.test_setup import prepare_test
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes.basic import FakeWorld
 from unit.sending.engine.tokens.test_tokens import (

@@ -36,7 +36,7 @@ from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth2.grants import consent_for
 from outkey.sending.core.oauth2.token import LEASE_SECONDS, State, TokenState, basis_of
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
-from outkey.sending.engine.test_setup import DraftCredentials, prepare_test
+from outkey.sending.engine.connection_test_setup import DraftCredentials, prepare_test
 from outkey.sending.engine.tokens.actions import TokenStatus
 from outkey.sending.engine.tokens.discovery import discover
 from outkey.sending.engine.tokens.oauth2_source import OAuth2Source
