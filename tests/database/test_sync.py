@@ -51,7 +51,7 @@ from outkey.sync.core.run.rejections import group_rejections
 from outkey.sync.core.run.run import ChildCounts, Counts, RejectedRecord, Run, RunState
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.engine.pull.record_mapper import effect_of
-from outkey.sync.engine.runs.plan import SyncPorts
+from outkey.sync.engine.runs.line_plan import SyncPorts
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.engine.runs.runs import Runs
 from outkey.sync.ports.sync import Key, LedgerRows, LineRows, PairRows, Records, RunRows

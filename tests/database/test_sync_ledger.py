@@ -12,7 +12,7 @@ from outkey.sync.adapters.calendar_cronsim import CronCalendar
 from outkey.sync.core.line.line import Direction, FieldMapping, PushRequest, Sync
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.run.run import Counts, Run
-from outkey.sync.engine.runs.plan import SyncPorts
+from outkey.sync.engine.runs.line_plan import SyncPorts
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.ports.sync import LedgerRows
 from outkey.testing import configuration, fake_gateway

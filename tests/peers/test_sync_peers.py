@@ -32,7 +32,7 @@ from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.mapping import BY_KIND
 from outkey.sync.core.mapping.records import FieldKind, HostField
 from outkey.sync.core.run.run import Counts, Run, RunState
-from outkey.sync.engine.runs.plan import SyncPorts
+from outkey.sync.engine.runs.line_plan import SyncPorts
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.engine.runs.runs import Runs
 from outkey.testing.canary import find

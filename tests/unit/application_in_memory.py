@@ -17,7 +17,7 @@ from outkey.sync.adapters.calendar_cronsim import CronCalendar
 from outkey.sync.core.mapping.records import FieldKind, HostField
 from outkey.sync.core.run.run import Run
 from outkey.sync.engine.line_registry import Registry
-from outkey.sync.engine.runs.plan import SyncPorts
+from outkey.sync.engine.runs.line_plan import SyncPorts
 from outkey.testing import (
     FakeListeners,
     MemoryAudit,

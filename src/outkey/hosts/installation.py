@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from outkey.sending.engine.exchange.sender import Sender
     from outkey.sending.ports.storage import AuditRows, SeenRows, TokenRows
     from outkey.sync.adapters.tables.borrowed import Borrow
-    from outkey.sync.engine.runs.plan import SyncPorts
+    from outkey.sync.engine.runs.line_plan import SyncPorts
     from outkey.sync.ports.sync import (
         LedgerRows,
         Models,
@@ -323,7 +323,7 @@ class _Installation:
             from outkey.sync.adapters.calendar_cronsim import CronCalendar
         from outkey.sync.adapters.files.store import FileStore
         from outkey.sync.adapters.record_scripts import LockedRecordScripts
-        from outkey.sync.engine.runs.plan import PairPorts, SyncPorts
+        from outkey.sync.engine.runs.line_plan import PairPorts, SyncPorts
         from outkey.sync.engine.sync_settings import SyncSettings
 
         tables = self.tables

@@ -66,7 +66,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.sync.core.run.run import Run
     from outkey.sync.engine.line_registry import Registry
     from outkey.sync.engine.record_rights import UserRecords
-    from outkey.sync.engine.runs.plan import SyncPorts
+    from outkey.sync.engine.runs.line_plan import SyncPorts
     from outkey.sync.engine.runs.runs import Runs
     from outkey.sync.engine.sync_settings import SyncSettings
     from outkey.sync.ports.sync import Queue

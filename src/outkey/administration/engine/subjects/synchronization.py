@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.sync.engine.pairs.runner import Follow, PairRunner
     from outkey.sync.engine.pull.target_columns import NoteChange
     from outkey.sync.engine.record_rights import RecordRights, UserRecords
-    from outkey.sync.engine.runs.plan import SyncPorts
+    from outkey.sync.engine.runs.line_plan import SyncPorts
     from outkey.sync.engine.runs.planner import Planner
     from outkey.sync.engine.runs.runner import SyncRunner
     from outkey.sync.engine.runs.runs import Runs

@@ -13,7 +13,7 @@ from outkey.sync.core.line_form.rows import MappingRow
 from outkey.sync.core.line_form.schedule_choices import ScheduleKind
 from outkey.sync.core.mapping.records import HostField
 from outkey.sync.core.mapping.shape import KIND_BY_TRANSFORM, is_made_by_outkey
-from outkey.sync.engine.runs.plan import SyncPorts
+from outkey.sync.engine.runs.line_plan import SyncPorts
 
 EXPRESSIONS = ("records", "pagination_cursor", "incremental_field")
 HostFields = Mapping[str, HostField] | None  # None: a table or a file

@@ -19,7 +19,7 @@ from outkey.sync.core.mapping.transforms import MappingContext
 from outkey.sync.core.run.reasons import rejection_text, sync_failure
 from outkey.sync.engine.forms.errors import fault_of, model_fields
 from outkey.sync.engine.pull.record_mapper import NULL, WHOLE_RECORD, is_lookup_key
-from outkey.sync.engine.runs.plan import SyncPorts
+from outkey.sync.engine.runs.line_plan import SyncPorts
 from outkey.sync.engine.runs.run_in_progress import PREVIEW_SECONDS
 
 MAX_SHOWN = 80

@@ -31,7 +31,7 @@ from outkey.sync.core.suggest.suggest import (
 from outkey.sync.engine.pull.page_reader import PREVIEW_VALUES
 from outkey.sync.engine.pull.page_requests import page_location, page_request
 from outkey.sync.engine.pull.secret_guard import SecretGuard
-from outkey.sync.engine.runs.plan import LinePlan, SyncPorts
+from outkey.sync.engine.runs.line_plan import LinePlan, SyncPorts
 
 PREVIEW_MEBIBYTES = 4
 FIRST = Position()

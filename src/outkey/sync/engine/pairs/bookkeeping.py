@@ -16,7 +16,7 @@ from outkey.sync.engine.pairs.changes import PairChanges
 from outkey.sync.engine.pairs.decisions import RowDecision, record_id
 from outkey.sync.engine.pairs.matches import PairMatches
 from outkey.sync.engine.push.outgoing import OutgoingRecords
-from outkey.sync.engine.runs.plan import PairPlan, SyncPorts
+from outkey.sync.engine.runs.line_plan import PairPlan, SyncPorts
 
 
 class PairBookkeeping:

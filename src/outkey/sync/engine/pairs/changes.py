@@ -8,7 +8,7 @@ from outkey.sync.core.pairs.journal import PairJournal, stored_journal
 from outkey.sync.core.pairs.pairs import PairAgreement
 from outkey.sync.core.push.ledger import LedgerEntry
 from outkey.sync.core.run.run import Run
-from outkey.sync.engine.runs.plan import PairPlan, SyncPorts
+from outkey.sync.engine.runs.line_plan import PairPlan, SyncPorts
 
 
 class PairChanges:

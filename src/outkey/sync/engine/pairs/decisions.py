@@ -19,7 +19,7 @@ from outkey.sync.core.pairs.pairs import (
     side_of_host,
 )
 from outkey.sync.engine.pairs.matches import Match, PairMatches
-from outkey.sync.engine.runs.plan import PairPlan
+from outkey.sync.engine.runs.line_plan import PairPlan
 
 
 @dataclass(frozen=True, slots=True)

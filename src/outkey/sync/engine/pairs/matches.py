@@ -12,7 +12,7 @@ from outkey.sync.core.pairs.pairs import (
     plain_values,
 )
 from outkey.sync.engine.pull.record_mapper import Row, key_of
-from outkey.sync.engine.runs.plan import PairPlan, SyncPorts
+from outkey.sync.engine.runs.line_plan import PairPlan, SyncPorts
 
 EMPTY = (None, "")
 

@@ -36,7 +36,7 @@ from outkey.sync.engine.pull.pull import Pull
 from outkey.sync.engine.pull.record_mapper import KeyTexts, Row, key_of, write_rows
 from outkey.sync.engine.pull.row_reader import RowReader
 from outkey.sync.engine.pull.target_writer import TargetWriter
-from outkey.sync.engine.runs.plan import PairPlan
+from outkey.sync.engine.runs.line_plan import PairPlan
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
 UNCHANGED = Written(WriteOutcome.UNCHANGED)

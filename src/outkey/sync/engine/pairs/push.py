@@ -13,15 +13,11 @@ from outkey.sync.core.run.reasons import REJECTED_BY_PULL
 from outkey.sync.engine.pairs.changes import PairChanges
 from outkey.sync.engine.pull.record_mapper import key_of
 from outkey.sync.engine.push.exchange import PushExchange, exchange_with_ledger
-from outkey.sync.engine.push.ledger import (
-    LineLedger,
-    PossiblePlans,
-    entries_to_retry,
-)
+from outkey.sync.engine.push.ledger import LineLedger, PossiblePlans, entries_to_retry
 from outkey.sync.engine.push.outgoing import OutgoingRecords, refused_record
 from outkey.sync.engine.push.push import STEP, Push
 from outkey.sync.engine.push.push_jobs import Group, Job, Plan, Settled
-from outkey.sync.engine.runs.plan import PairPlan
+from outkey.sync.engine.runs.line_plan import PairPlan
 from outkey.sync.engine.runs.run_in_progress import RunInProgress, is_refused
 
 SENT = frozenset({WriteOutcome.CREATED, WriteOutcome.UPDATED})

@@ -10,7 +10,7 @@ from outkey.sync.core.push.ledger import LedgerEntry
 from outkey.sync.core.run.run import Run
 from outkey.sync.engine.pairs.changes import PairChanges
 from outkey.sync.engine.pairs.decisions import PairDecider
-from outkey.sync.engine.runs.plan import PairPlan, SyncPorts
+from outkey.sync.engine.runs.line_plan import PairPlan, SyncPorts
 
 GROUP = 1000
 

@@ -13,7 +13,7 @@ from outkey.sync.core.pairs.pairs import PairAgreement, after_deletion, pair_fie
 from outkey.sync.core.pairs.section import ConflictRule, Pair
 from outkey.sync.core.run.run import Run, RunState
 from outkey.sync.engine.pairs.agreements import Agreements
-from outkey.sync.engine.runs.plan import PairPorts
+from outkey.sync.engine.runs.line_plan import PairPorts
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.engine.runs.runs import Runs
 

@@ -10,7 +10,7 @@ from outkey.sync.core.pairs.pairs import (
 )
 from outkey.sync.core.push.ledger import LedgerEntry
 from outkey.sync.engine.pull.record_mapper import Row, key_of
-from outkey.sync.engine.runs.plan import PairPlan, SyncPorts
+from outkey.sync.engine.runs.line_plan import PairPlan, SyncPorts
 
 GROUP = 1000
 

@@ -27,7 +27,7 @@ from outkey.sync.engine.pull.record_mapper import (
     write_rows,
 )
 from outkey.sync.engine.pull.target_columns import NoteChange, TargetColumns
-from outkey.sync.engine.runs.plan import SyncPorts
+from outkey.sync.engine.runs.line_plan import SyncPorts
 from outkey.sync.ports.sync import Key
 
 MAX_CHILDREN = 10_000  # of one record

@@ -7,7 +7,7 @@ from outkey.sync.core.line.line import INDEX, Paging, Sync
 from outkey.sync.core.line.templates import fill_body
 from outkey.sync.core.paging.paging import NUMBERED, Position, parameters, place_of
 from outkey.sync.engine.pull.record_mapper import mapping_paths
-from outkey.sync.engine.runs.plan import LinePlan
+from outkey.sync.engine.runs.line_plan import LinePlan
 from outkey.sync.engine.runs.requests import LineRequest
 
 

@@ -12,7 +12,7 @@ from outkey.sync.core.mapping.records import HostField, WriteOutcome, Written
 from outkey.sync.core.mapping.transforms import MappingContext
 from outkey.sync.core.paging.response import MAX_FIELDS, size_fault
 from outkey.sync.core.run.effects import Effect
-from outkey.sync.engine.runs.plan import SyncPorts
+from outkey.sync.engine.runs.line_plan import SyncPorts
 
 WHOLE_RECORD = "@"
 NULL = "`null`"

@@ -16,7 +16,7 @@ from outkey.sending.engine.exchange.echoed_secrets import (
 )
 from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.reasons import sync_failure
-from outkey.sync.engine.runs.plan import LinePlan, SyncPorts
+from outkey.sync.engine.runs.line_plan import LinePlan, SyncPorts
 
 CACHE_SECONDS = 10.0
 

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from outkey.sync.core.push.ledger import LedgerEntry
 from outkey.sync.engine.push.push_jobs import Job, Plan, Settled
-from outkey.sync.engine.runs.plan import SyncPorts
+from outkey.sync.engine.runs.line_plan import SyncPorts
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
 

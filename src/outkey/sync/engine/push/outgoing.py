@@ -15,7 +15,7 @@ from outkey.sync.core.mapping.transforms import MappingContext
 from outkey.sync.core.push.ledger import UNSURE, LedgerEntry, digest_of
 from outkey.sync.core.run.effects import Effect
 from outkey.sync.engine.push.push_jobs import OUTCOMES, Job, PushRequests, Settled
-from outkey.sync.engine.runs.plan import LinePlan, SyncPorts
+from outkey.sync.engine.runs.line_plan import LinePlan, SyncPorts
 
 
 class OutgoingRecords:

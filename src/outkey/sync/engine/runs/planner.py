@@ -26,7 +26,7 @@ from outkey.sync.core.run.schedule import (
 )
 from outkey.sync.core.run.states import KILLED, STOPPING
 from outkey.sync.engine.line_registry import Registry
-from outkey.sync.engine.runs.plan import SyncPorts
+from outkey.sync.engine.runs.line_plan import SyncPorts
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.ports.sync import Queue
 

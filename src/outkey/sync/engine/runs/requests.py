@@ -17,7 +17,7 @@ from outkey.sending.core.request.assembly import Call
 from outkey.sending.core.request.message import Response
 from outkey.sending.engine.exchange.calls import build_call
 from outkey.sending.engine.exchange.sender import Sender
-from outkey.sync.engine.runs.plan import LinePlan
+from outkey.sync.engine.runs.line_plan import LinePlan
 
 ResponseOrError = Response | BaseException
 

@@ -20,7 +20,7 @@ from outkey.sync.core.run.states import Start, restart
 from outkey.sync.engine.pull.children import ChildEffects
 from outkey.sync.engine.pull.secret_guard import SecretGuard
 from outkey.sync.engine.pull.target_columns import NoteChange, ignore_change
-from outkey.sync.engine.runs.plan import LinePlan, SyncPorts
+from outkey.sync.engine.runs.line_plan import LinePlan, SyncPorts
 
 PREVIEW_SECONDS = 10.0
 # A checkpoint extends the lease of a run. Work on one page that takes longer than this

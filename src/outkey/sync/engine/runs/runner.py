@@ -76,7 +76,7 @@ from outkey.sync.engine.pull.target_columns import NoteChange, ignore_change
 from outkey.sync.engine.push.push import Push, push_of_line
 from outkey.sync.engine.push.responses import push_expressions
 from outkey.sync.engine.push.without_ledger import push_without_ledger
-from outkey.sync.engine.runs.plan import LinePlan, PairPlan, SyncPorts
+from outkey.sync.engine.runs.line_plan import LinePlan, PairPlan, SyncPorts
 from outkey.sync.engine.runs.run_in_progress import (
     RunInProgress,
     failed_run,

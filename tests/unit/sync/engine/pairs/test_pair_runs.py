@@ -28,7 +28,7 @@ from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import RunState
 from outkey.sync.engine.pairs.agreements import Agreements
 from outkey.sync.engine.pairs.runner import PairRunner
-from outkey.sync.engine.runs.plan import PairPorts, SyncPorts
+from outkey.sync.engine.runs.line_plan import PairPorts, SyncPorts
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.engine.sync_settings import SyncSettings
 from outkey.testing import configuration, fake_gateway

@@ -19,7 +19,7 @@ from outkey.sync.engine.pairs.runner import (
     fields_by_owner,
     run_to_end,
 )
-from outkey.sync.engine.runs.plan import PairPorts
+from outkey.sync.engine.runs.line_plan import PairPorts
 from outkey.testing import configuration
 from outkey.testing.fakes.sync import MemoryPairRows
 from unit.application_in_memory import MemoryHost, memory_host

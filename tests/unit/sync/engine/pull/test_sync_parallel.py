@@ -29,7 +29,7 @@ from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import Counts, RejectedRecord, RunState
-from outkey.sync.engine.runs.plan import LinePlan
+from outkey.sync.engine.runs.line_plan import LinePlan
 from outkey.sync.engine.runs.requests import RequestBatch
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.engine.runs.runs import Runs

@@ -43,7 +43,7 @@ from outkey.sync.core.mapping.records import FieldKind, HostField, WriteOutcome
 from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import Counts, RejectedRecord, Run, RunState
 from outkey.sync.engine.pull.target_columns import ignore_change
-from outkey.sync.engine.runs.plan import SyncPorts
+from outkey.sync.engine.runs.line_plan import SyncPorts
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.engine.runs.runs import Runs
 from outkey.sync.ports.sync import StorageBusy

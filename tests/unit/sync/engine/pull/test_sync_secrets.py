@@ -30,7 +30,7 @@ from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import Counts, RunState
-from outkey.sync.engine.runs.plan import SyncPorts
+from outkey.sync.engine.runs.line_plan import SyncPorts
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.testing import FakeWorld, configuration, fake_gateway
 from outkey.testing.fakes.sync import MemorySync
