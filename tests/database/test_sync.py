@@ -43,9 +43,9 @@ from outkey.sync.core.line.line import (
     Pagination,
     Paging,
     Sync,
+    SyncLine,
     Writes,
 )
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.records import FieldKind, WriteOutcome, Written
 from outkey.sync.core.run.rejections import group_rejections
 from outkey.sync.core.run.run import ChildCounts, Counts, RejectedRecord, Run, RunState

@@ -9,8 +9,13 @@ from database.test_sync import opened
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.sync.adapters.calendar_cronsim import CronCalendar
-from outkey.sync.core.line.line import Direction, FieldMapping, PushRequest, Sync
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import (
+    Direction,
+    FieldMapping,
+    PushRequest,
+    Sync,
+    SyncLine,
+)
 from outkey.sync.core.run.run import Counts, Run
 from outkey.sync.engine.runs.line_plan import SyncPorts
 from outkey.sync.engine.runs.runner import SyncRunner

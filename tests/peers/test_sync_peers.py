@@ -26,9 +26,9 @@ from outkey.sync.core.line.line import (
     Pagination,
     Paging,
     Sync,
+    SyncLine,
     Transform,
 )
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.mapping import BY_KIND
 from outkey.sync.core.mapping.records import FieldKind, HostField
 from outkey.sync.core.run.run import Counts, Run, RunState

@@ -29,8 +29,7 @@ from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.ports import storage
 from outkey.spar import Spar
 from outkey.spar.records_api import contact as spar_contact
-from outkey.sync.core.line.line import Gone
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import Gone, SyncLine
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.engine.runs.runs import Runs

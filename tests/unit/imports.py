@@ -10,7 +10,7 @@ from outkey.importing.core.reading import Import
 from outkey.sending.core.configuration.configuration import Configuration, SecretState
 from outkey.sending.core.request.assembly import Call, authenticated_request
 from outkey.sending.core.request.message import Request
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 
 MISSING = Secret("a-secret-to-enter")
 

@@ -30,9 +30,14 @@ from outkey.foundation.core.toml.parsing import MAX_KEY_PARTS, parse_toml
 from outkey.sending.adapters.tokens.signer_jose import JoseSigner
 from outkey.sending.adapters.transport.tls_context import encrypt_key
 from outkey.sync.core.line.checks import line_findings
-from outkey.sync.core.line.line import Direction, FieldMapping, Sync, Transform
+from outkey.sync.core.line.line import (
+    Direction,
+    FieldMapping,
+    Sync,
+    SyncLine,
+    Transform,
+)
 from outkey.sync.core.line.section import read_request
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.mapping import Unmapped, map_incoming
 from outkey.sync.core.mapping.transforms import MappingContext, refusal_reason
 from outkey.sync.core.paging.link_header import next_link

@@ -30,7 +30,7 @@ from outkey.sending.core.vault.versions import (
     secret_version,
 )
 from outkey.sending.core.vault.voucher import voucher_place
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.ports.sync import Storage
 from outkey.testing.contracts_storage import (

@@ -37,9 +37,8 @@ from outkey.importing.core.urls import (
 from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.configuration.placeholders import is_secret_segment
 from outkey.sending.core.request.headers import of_connection, tidy_value
-from outkey.sync.core.line.line import Sync
+from outkey.sync.core.line.line import Sync, SyncLine
 from outkey.sync.core.line.section import read_request
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.line.table import read_sync, sync_table
 from outkey.sync.core.suggest.suggest import default_target
 

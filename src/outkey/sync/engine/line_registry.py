@@ -30,7 +30,7 @@ from outkey.sync.core.line.history import (
 from outkey.sync.core.line.rows import LineRow, line_row
 
 if TYPE_CHECKING:
-    from outkey.sync.core.line.sync_line import SyncLine
+    from outkey.sync.core.line.line import SyncLine
     from outkey.sync.core.run.schedule import TimedLine
     from outkey.sync.ports.sync import Storage
 

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from outkey.sending.core.configuration.configuration import Configuration
     from outkey.sync.core.databases.section import OtherDatabase
     from outkey.sync.core.line.history import LineVersion
-    from outkey.sync.core.line.line import Gone
+    from outkey.sync.core.line.line import Gone, SyncLine
     from outkey.sync.core.line.rows import LineRow
-    from outkey.sync.core.line.sync_line import SyncLine
     from outkey.sync.core.mapping.filters import Wanted
     from outkey.sync.core.mapping.mapping import Unmapped
     from outkey.sync.core.mapping.records import (

@@ -38,7 +38,7 @@ from outkey.sending.engine.exchange.sender import Asynchronous, Ports, Sender
 from outkey.sending.engine.gateway import Gateway
 from outkey.sending.engine.tokens.actions import TokenActions
 from outkey.sending.ports.sending import Configurations
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.paging.response import Record
 

@@ -13,8 +13,8 @@ from outkey.sending.core.vault.envelope import named_key
 from outkey.sending.core.vault.versions import SecretVersion
 from outkey.sending.core.vault.voucher import VOUCHER_FIELD
 from outkey.sync.core.line.history import LineVersion
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.line.rows import LineRow
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.ports.sync import Storage
 from outkey.testing.fakes.basic import FakeClock, MemoryDatabase

@@ -1,13 +1,6 @@
 """Changes of webhooks, each recorded in the audit first."""
 
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -25,8 +18,7 @@ from outkey.sending.core.configuration.drafts import ConfigurationDraft
 from outkey.sending.core.configuration.permissions import ASK_ADMINISTRATOR
 from outkey.sending.core.configuration.secret_values import refuse_unusable
 from outkey.sending.ports.sending import Audit
-from outkey.sync.core.line.line import Sync
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import Sync, SyncLine
 from outkey.sync.core.pairs.section import Pair
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.engine.record_rights import RecordRights, refuse_forbidden

@@ -14,8 +14,8 @@ from outkey.sending.core.configuration.reference import parse_reference
 from outkey.sending.core.configuration.rows import ConfigurationRow, new_row
 from outkey.sending.core.vault.versions import SecretVersion
 from outkey.sending.engine import registry as module
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.line.rows import LineRow, line_row
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.engine import line_registry
 from outkey.sync.engine.line_registry import Registry
 from outkey.testing import configuration

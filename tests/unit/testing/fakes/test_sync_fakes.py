@@ -1,4 +1,4 @@
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.engine.runs.runs import Runs
 from outkey.testing import FakeClock, configuration
 from outkey.testing.contracts_ledger import LedgerRowsContract

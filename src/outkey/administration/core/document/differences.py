@@ -20,7 +20,7 @@ from outkey.sending.core.configuration.placeholders import (
 )
 from outkey.sync.core.databases.section import OtherDatabase, database_table
 from outkey.sync.core.line.history import compared_values
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.line.versions import compare_lines, table_changes
 from outkey.sync.core.pairs.section import Pair, pair_table
 from outkey.webhooks.core.settings.section import REFERENCES, webhook_table

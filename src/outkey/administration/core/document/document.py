@@ -18,8 +18,8 @@ from outkey.sync.core.databases.section import (
     read_database,
     refuse_unsafe_url,
 )
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.line.section import read_line
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.pairs.section import Pair, read_pair
 from outkey.webhooks.core.settings.section import read_webhook
 from outkey.webhooks.core.settings.settings import Webhook

@@ -10,8 +10,8 @@ from outkey.foundation.core.toml.text import section_lines, toml_key
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.text import configuration_lines
 from outkey.sync.core.databases.section import OtherDatabase, database_table
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.line.section import sync_line_lines
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.pairs.section import Pair, pair_table
 from outkey.webhooks.core.settings.stored import StoredWebhook, webhook_lines
 

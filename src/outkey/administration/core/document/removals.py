@@ -7,8 +7,7 @@ that is stored and that the document does not name would be lost.
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from outkey.sync.core.line.line import Direction
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import Direction, SyncLine
 from outkey.sync.core.line.table import sync_table
 
 NamedKeys = Mapping[str, frozenset[str]]  # by place

@@ -46,7 +46,7 @@ from outkey.sending.core.request.message import Response
 from outkey.sending.engine.connection_test import Report
 from outkey.sending.engine.exchange.calls import RequestContent, build_call
 from outkey.sending.engine.exchange.preview import Preview, preview
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.run.run import Run
 from outkey.webhooks.core.inbox.inbox import InboxDelivery
 from outkey.webhooks.core.settings.facts import ShownWebhook

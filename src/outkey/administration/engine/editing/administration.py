@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from outkey.sending.ports.sending import Audit
     from outkey.sending.ports.storage import SecretStore
     from outkey.sync.core.databases.section import OtherDatabase
-    from outkey.sync.core.line.sync_line import SyncLine
+    from outkey.sync.core.line.line import SyncLine
     from outkey.sync.core.pairs.section import Pair
     from outkey.sync.engine.line_registry import Registry
     from outkey.sync.engine.sync_settings import SyncSettings

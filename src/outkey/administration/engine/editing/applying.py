@@ -44,7 +44,7 @@ from outkey.sending.engine.exchange.scripts import prove_examples
 from outkey.sending.engine.tokens.login_source import refuse_invalid_expressions
 from outkey.sending.engine.wire.context import SendContext
 from outkey.sync.core.databases.section import OtherDatabase, database_table
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.mapping.records import Target
 from outkey.sync.core.pairs.section import Pair, pair_table
 from outkey.sync.engine.line_registry import Registry

@@ -13,9 +13,9 @@ from outkey.foundation.core.permission import Allowed, Permission
 from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sync.core.line.fields import CALL_FIELDS
 from outkey.sync.core.line.history import LineVersion, read_version, written_sync
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.line.permissions import line_requirements
 from outkey.sync.core.line.section import parse_sync, read_request
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.engine.record_rights import RecordRights, refuse_forbidden
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.ports.sync import LineSource

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.administration.engine.editing.administration import Administration
     from outkey.sending.ports.sending import Audit
     from outkey.sync.core.databases.section import OtherDatabase
-    from outkey.sync.core.line.sync_line import SyncLine
+    from outkey.sync.core.line.line import SyncLine
     from outkey.sync.core.mapping.records import Target
     from outkey.sync.core.pairs.section import ConflictRule
     from outkey.sync.core.run.effects import Note

@@ -59,7 +59,7 @@ from outkey.hosts.cli.printing.times import time_text, with_local_times
 from outkey.hosts.cli.session import AsJson, Yes, current_host, open_application
 from outkey.hosts.command_host import administration_of
 from outkey.sync.core.line.facts import line_facts, run_facts
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.mapping.targets import FILE_PREFIX
 from outkey.sync.core.run.reasons import ALL_REFUSED, RUN_FAILURES, rejection_text
 from outkey.sync.core.run.remedies import ERRORS

@@ -7,7 +7,7 @@ from outkey.foundation.core.toml.text import toml_value
 from outkey.hosts.cli.printing.output import print_json, print_line, warn
 
 if TYPE_CHECKING:
-    from outkey.sync.core.line.sync_line import SyncLine
+    from outkey.sync.core.line.line import SyncLine
     from outkey.sync.core.suggest.suggest import FieldSuggestion, Suggestion
 
 

@@ -10,8 +10,7 @@ from outkey.sending.core.audit.changed_values import (
     audited_changes,
 )
 from outkey.sync.core.line.fields import CALL_FIELDS, SYNC_FIELDS
-from outkey.sync.core.line.line import FieldMapping, Sync
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import FieldMapping, Sync, SyncLine
 
 _BY_AUDITED = {
     audited: [

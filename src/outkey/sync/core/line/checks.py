@@ -14,10 +14,10 @@ from outkey.sync.core.line.line import (
     Gone,
     Paging,
     Sync,
+    SyncLine,
     Transform,
     Writes,
 )
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.line.templates import placeholders
 from outkey.sync.core.mapping.mapping import (
     BY_KIND,

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import asdict
 
 from outkey.foundation.core.moments import iso_moment, iso_or_none
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.line.table import sync_table
 from outkey.sync.core.run.run import Run
 

@@ -11,7 +11,7 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import NO_TEXT, Text
 
 if TYPE_CHECKING:
-    from outkey.sync.core.line.sync_line import SyncLine
+    from outkey.sync.core.line.line import SyncLine
 
 MOST_VERSIONS = 100  # of one line; the oldest are deleted
 _REQUEST_KEYS = ("configuration", "method", "path")

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from outkey.foundation.core.errors import EditConflict, OutkeyError
 from outkey.foundation.core.fields.choices import Choice
+from outkey.sending.core.configuration.configuration import Configuration
 
 INDEX = "$index"  # in the place of a path: the position of a child, from 1
 
@@ -174,3 +176,25 @@ class Sync:
         if self.changes is not None:
             return self.changes
         return PushedRecords.CHANGED if self.has_requests else PushedRecords.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class SyncLine:
+    """A named request of a configuration, or the records that many of them bring."""
+
+    name: str
+    configuration: str
+    method: str
+    path: str
+    sync: Sync | None = None
+    # The TOML of `sync` as a user wrote it, with comments; empty: nobody wrote it.
+    source: str = field(default="", compare=False, repr=False)
+    # Why it must not run: it was changed without outkey, or outkey is sealed.
+    error: OutkeyError | None = field(default=None, compare=False, repr=False)
+    # The id of its configuration, which it is vouched for with; "" before it is saved.
+    record: str = field(default="", compare=False, repr=False)
+
+    def refuse_other(self, configuration: Configuration) -> None:
+        """Raise EditConflict if the name belongs to another configuration by now."""
+        if self.record and configuration.record != self.record:
+            raise EditConflict

@@ -6,8 +6,14 @@ from dataclasses import dataclass
 from outkey.foundation.core.permission import Permission, Requirement
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.permissions import MAY_NOT_EDIT_SCRIPT
-from outkey.sync.core.line.line import Direction, FieldMapping, Gone, Sync, Transform
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import (
+    Direction,
+    FieldMapping,
+    Gone,
+    Sync,
+    SyncLine,
+    Transform,
+)
 
 _ADD = Text("you may not add sync lines")
 _CHANGE = Text("you may not change sync lines")

@@ -8,8 +8,7 @@ from outkey.sync.core.line.checks import (
     SENDING_METHODS,
     placeholder_findings,
 )
-from outkey.sync.core.line.line import Direction, PushRequest, Sync
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import Direction, PushRequest, Sync, SyncLine
 from outkey.sync.core.line.templates import placeholders
 from outkey.sync.core.mapping.records import HostField
 from outkey.sync.core.push.results import WHOLE_BODY

@@ -12,7 +12,7 @@ from outkey.sending.core.configuration.rows import row_unreadable
 
 if TYPE_CHECKING:
     from outkey.foundation.core.errors import OutkeyError
-    from outkey.sync.core.line.sync_line import SyncLine
+    from outkey.sync.core.line.line import SyncLine
     from outkey.sync.core.run.schedule import TimedLine
 
 
@@ -43,7 +43,7 @@ class LineRow:
 
     def line(self) -> SyncLine:
         """Return the line, or raise ConfigError where its table cannot be read."""
-        from outkey.sync.core.line.sync_line import SyncLine  # noqa: PLC0415
+        from outkey.sync.core.line.line import SyncLine  # noqa: PLC0415
         from outkey.sync.core.line.table import read_sync  # noqa: PLC0415
 
         columns = ((field.name, getattr(self, field.name)) for field in fields(self))

@@ -19,8 +19,7 @@ from outkey.sync.core.line.fields import (
     SYNC_FIELDS,
     SYNC_KEYS,
 )
-from outkey.sync.core.line.line import Direction, Sync
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import Direction, Sync, SyncLine
 from outkey.sync.core.line.table import read_sync, sync_table
 
 LINE_KEYS = [field.key for field in LINE_FIELDS]

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
-from outkey.sync.core.line.line import Direction, PushedRecords, Sync
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import Direction, PushedRecords, Sync, SyncLine
 from outkey.sync.core.mapping.records import Target
 from outkey.sync.core.mapping.shape import is_made_by_outkey
 from outkey.sync.core.mapping.targets import FileName, parse_target

@@ -10,7 +10,7 @@ import json
 from uuid import UUID
 
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.line.table import sync_table
 
 # These change when and how fast a line runs, not which records come and as what.

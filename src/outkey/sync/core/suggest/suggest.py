@@ -12,8 +12,14 @@ from outkey.foundation.core.text import Text, counted
 from outkey.foundation.core.toml.text import toml_value
 from outkey.sending.core.request.message import ResponseHeaders
 from outkey.sync.core.line.fields import PAGINATION_FIELDS
-from outkey.sync.core.line.line import FieldMapping, Pagination, Paging, Sync, Transform
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import (
+    FieldMapping,
+    Pagination,
+    Paging,
+    Sync,
+    SyncLine,
+    Transform,
+)
 from outkey.sync.core.line.table import written_table
 from outkey.sync.core.mapping.excerpt import excerpt_of
 from outkey.sync.core.mapping.records import FieldKind, HostField

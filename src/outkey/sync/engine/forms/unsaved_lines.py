@@ -15,9 +15,8 @@ from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.drafts import ConfigurationDraft
 from outkey.sync.core.databases.section import OtherDatabase
 from outkey.sync.core.line.checks import SHARED_FILE, TARGET_UNREACHABLE, UNKNOWN_TARGET
-from outkey.sync.core.line.line import Direction, Sync
+from outkey.sync.core.line.line import Direction, Sync, SyncLine
 from outkey.sync.core.line.push_checks import CREATES_PULLED
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.targets import FileName, TableName, parse_target
 from outkey.sync.core.pairs.section import Pair
 from outkey.sync.engine.line_registry import Registry

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from outkey.foundation.core.groups import groups_of
-from outkey.sync.core.line.line import PushedRecords, PushRequest, Sync
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import PushedRecords, PushRequest, Sync, SyncLine
 from outkey.sync.core.line.templates import placeholders
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.paging.paging import Position

@@ -9,8 +9,7 @@ from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.expressions import PathCompiler
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.engine.exchange.sender import Sender
-from outkey.sync.core.line.line import Sync
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import Sync, SyncLine
 from outkey.sync.core.mapping.transforms import Zones
 from outkey.sync.core.pairs.section import Pair
 from outkey.sync.engine.pairs.agreements import Agreements

@@ -26,12 +26,7 @@ from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.core.text import Text
 from outkey.foundation.engine.duties import SCHEDULES, Duties
 from outkey.sync.core.run import states as run_states
-from outkey.sync.core.run.run import (
-    ENDED_STATES,
-    GRACE_SECONDS,
-    OPEN_STATES,
-    RunState,
-)
+from outkey.sync.core.run.run import ENDED_STATES, GRACE_SECONDS, OPEN_STATES, RunState
 from outkey.sync.core.run.states import RunRequest, Start
 from outkey.sync.engine.sync_settings import SyncSettings
 from outkey.sync.ports.sync import RunOrder, RunQuery
@@ -42,12 +37,8 @@ if TYPE_CHECKING:
 
     from outkey.foundation.ports.database import Database, StateRows
     from outkey.sending.core.configuration.configuration import Configuration
-    from outkey.sync.core.line.sync_line import SyncLine
-    from outkey.sync.core.run.run import (
-        RejectedRecord,
-        RejectionGroup,
-        Run,
-    )
+    from outkey.sync.core.line.line import SyncLine
+    from outkey.sync.core.run.run import RejectedRecord, RejectionGroup, Run
     from outkey.sync.ports.sync import LineSource, RunRows
 
 MAX_DUE = 5000

@@ -37,7 +37,7 @@ from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.facts import configuration_facts, written_table
 from outkey.sending.core.configuration.reference import parse_reference
 from outkey.sending.core.request.message import Response, ResponseHeaders
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.run.run import RunState
 from outkey.testing import configuration
 from outkey.webhooks.core.inbox.inbox import DeliveryState, InboxDelivery

@@ -16,7 +16,7 @@ from outkey.sending.core.configuration.configuration import (
 )
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.reference import parse_reference
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from unit.administration.core.document.test_document import WHOLE
 
 

@@ -8,7 +8,7 @@ from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.facts import row_facts, summary_facts
 from outkey.sending.core.configuration.health import Health, Status
 from outkey.sync.core.line.facts import line_facts, run_facts
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.run.run import Run
 from outkey.testing import configuration
 from outkey.testing.fakes.storage import memory_registry

@@ -70,8 +70,8 @@ from outkey.sending.core.vault import voucher
 from outkey.sending.core.vault.versions import SecretLabel, SecretVersion
 from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.egress import Egress
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.line.rows import LineRow
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.engine.sync_settings import SyncSettings
 from outkey.testing import (
     FakeClock,

@@ -9,7 +9,7 @@ from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.importing import read_import
 from outkey.sending.core.audit.events import Change, Tag
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from unit.application_in_memory import MemoryHost, memory_host
 
 COMMAND = (

@@ -23,6 +23,7 @@ from outkey.sync.core.line.line import (
     Pagination,
     Paging,
     Sync,
+    SyncLine,
     Transform,
 )
 from outkey.sync.core.line.permissions import (
@@ -31,7 +32,6 @@ from outkey.sync.core.line.permissions import (
     record_accesses,
 )
 from outkey.sync.core.line.section import parse_sync, render_sync
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.engine.forms.unsaved_lines import WithLine
 from outkey.sync.engine.record_rights import refuse_forbidden
 from outkey.sync.engine.runs.runner import SyncRunner

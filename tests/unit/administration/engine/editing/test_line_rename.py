@@ -12,8 +12,7 @@ from outkey.foundation.core.errors import (
     UnknownConfiguration,
 )
 from outkey.sending.core.audit.events import Change, Tag
-from outkey.sync.core.line.line import Children, FieldMapping
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import Children, FieldMapping, SyncLine
 from outkey.sync.core.pairs.section import Pair
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, memory_host

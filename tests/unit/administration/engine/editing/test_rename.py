@@ -8,8 +8,8 @@ from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.chain import CHANGE, ChainRow, Label
 from outkey.sending.core.audit.events import Change, Tag
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.line.rows import line_row
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, memory_host
 

@@ -11,8 +11,7 @@ from outkey.administration.core.document.export import render
 from outkey.hosts.importing import read_import
 from outkey.importing.core.api import DraftedLine
 from outkey.importing.core.reading import Import
-from outkey.sync.core.line.line import Pagination, Paging, Sync, Transform
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import Pagination, Paging, Sync, SyncLine, Transform
 from unit.imports import reported
 
 ORDER: dict[str, Any] = {

@@ -27,8 +27,8 @@ from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.vault.row_voucher import RowName, changed_row_error
 from outkey.sync.core.line.facts import line_facts
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.line.rows import LineRow
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.run.run import RunState
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.engine.sync_settings import SyncSettings

@@ -27,7 +27,7 @@ from outkey.sending.core.oauth2.token import TokenState
 from outkey.sending.core.vault.envelope import TokenRow
 from outkey.sending.core.vault.row_voucher import RowName
 from outkey.sync.adapters.vouched_lines import VouchedLines
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.engine.line_registry import Registry
 from outkey.testing import FakeClock, FixedRing, MemoryDatabase, configuration
 from outkey.testing.fakes.storage import memory_storage

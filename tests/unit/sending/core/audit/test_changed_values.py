@@ -24,9 +24,9 @@ from outkey.sync.core.line.line import (
     PushedRecords,
     PushRequest,
     Sync,
+    SyncLine,
     Transform,
 )
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.testing import configuration
 
 CANARY = "canary-7c1f"

@@ -21,7 +21,7 @@ from outkey.sending.core.request.script import ScriptCall
 from outkey.sending.engine.exchange.sender import Asynchronous, Sender
 from outkey.sending.engine.wire.drive import AsyncRuntime, adrive
 from outkey.sending.engine.wire.steps import Steps, Wait
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.testing import AsyncFake, configuration, fake_gateway
 from outkey.testing.fakes.basic import FakeWorld
 from unit.sending.engine.tokens.test_tokens import NAMES, OAUTH, SECRETS, Provider

@@ -34,7 +34,7 @@ from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
 from outkey.sending.engine.wire.drive import drive
 from outkey.sending.engine.wire.steps import Wait
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes.basic import FakeWorld
 

@@ -12,9 +12,9 @@ from outkey.sync.core.line.history import (
     version_text,
     written_sync,
 )
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.line.rows import LineRow
 from outkey.sync.core.line.section import render_sync
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.engine.line_registry import Registry
 from outkey.testing import configuration
 from outkey.testing.fakes.storage import MemoryLineRows, memory_storage

@@ -4,9 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.sync.core.line.line import Direction, PushRequest, RecordSearch, Sync
+from outkey.sync.core.line.line import (
+    Direction,
+    PushRequest,
+    RecordSearch,
+    Sync,
+    SyncLine,
+)
 from outkey.sync.core.line.push_checks import request_findings
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.records import FieldKind, HostField
 from unit.sync.engine.pull.test_sync_run import PULL, fake_sync
 from unit.sync.engine.push.test_sync_ledger import BATCH, FIND, ONE, PUSH

@@ -33,11 +33,11 @@ from outkey.sync.core.line.line import (
     PushRequest,
     RecordSearch,
     Sync,
+    SyncLine,
     Transform,
     Writes,
 )
 from outkey.sync.core.line.section import parse_sync, render_sync
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.line.table import ATTRIBUTES, read_sync, sync_table
 
 CONTACTS = """

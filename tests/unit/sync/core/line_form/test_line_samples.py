@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from outkey.foundation.core.errors import ConfigError, OutkeyError
-from outkey.sync.core.line.line import Paging
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import Paging, SyncLine
 from outkey.sync.core.line_form.form_text import sample_sync
 from outkey.sync.core.line_form.sample import (
     MAX_DEPTH,

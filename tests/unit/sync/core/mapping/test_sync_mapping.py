@@ -23,10 +23,10 @@ from outkey.sync.core.line.line import (
     Pagination,
     Paging,
     Sync,
+    SyncLine,
     Transform,
     Writes,
 )
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.line.templates import fill_body
 from outkey.sync.core.mapping.mapping import (
     Unmapped,

@@ -12,8 +12,13 @@ from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.errors import SyncFailed
 from outkey.foundation.core.findings.checks import Level
 from outkey.sync.core.line.checks import line_findings
-from outkey.sync.core.line.line import Direction, FieldMapping, Sync, Transform
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import (
+    Direction,
+    FieldMapping,
+    Sync,
+    SyncLine,
+    Transform,
+)
 from outkey.sync.core.mapping.json_values import as_json
 from outkey.sync.core.mapping.mapping import Unmapped, map_incoming, map_outgoing
 from outkey.sync.core.mapping.records import FieldKind, HostField

@@ -13,8 +13,8 @@ from outkey.sync.core.line.line import (
     FieldMapping,
     PushedRecords,
     PushRequest,
+    SyncLine,
 )
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.records import FieldKind, HostField, Target
 from outkey.sync.core.pairs.rules import refuse_shared_lines, refuse_unfit_pair
 from outkey.sync.core.pairs.section import Pair

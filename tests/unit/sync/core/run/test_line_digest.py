@@ -18,9 +18,9 @@ from outkey.sync.core.line.line import (
     PushRequest,
     RecordSearch,
     Sync,
+    SyncLine,
     Writes,
 )
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.run.line_digest import INDEPENDENT_KEYS, line_digest
 from outkey.testing import configuration
 

@@ -10,8 +10,7 @@ import pytest
 from outkey.foundation.core.errors import SyncFailed
 from outkey.foundation.core.origin import Location, parse_base_url
 from outkey.sending.core.request.message import ResponseHeaders
-from outkey.sync.core.line.line import Pagination, Paging, Sync, Transform
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import Pagination, Paging, Sync, SyncLine, Transform
 from outkey.sync.core.mapping.records import FieldKind, HostField
 from outkey.sync.core.paging.response import read_json
 from outkey.sync.core.suggest.names import column_name, quoted_name, snake_case

@@ -14,7 +14,7 @@ from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.origin import Location, parse_base_url
 from outkey.foundation.core.text import Text
 from outkey.sending.core.request.message import ResponseHeaders
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.mapping.columns import ColumnMapping, map_columns
 from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.mapping.transforms import MappingContext

@@ -15,8 +15,7 @@ from outkey.foundation.core.errors import (
 from outkey.sending.core.configuration.custom_rows import query_row
 from outkey.sending.core.request.message import Request, Response
 from outkey.sending.core.request.script import SCRIPT_FACT, digest
-from outkey.sync.core.line.line import Direction, Pagination, Paging, Sync
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import Direction, Pagination, Paging, Sync, SyncLine
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes.storage import memory_registry

@@ -18,9 +18,9 @@ from outkey.sync.core.line.line import (
     Gone,
     PushRequest,
     Sync,
+    SyncLine,
     Transform,
 )
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.records import HostField
 from outkey.sync.core.pairs.pairs import PairConflict
 from outkey.sync.core.pairs.section import ConflictRule, Pair

@@ -7,8 +7,7 @@ import pytest
 from outkey.administration.engine.application import Application
 from outkey.foundation.core.errors import ConfigError
 from outkey.sending.core.audit.events import Tag
-from outkey.sync.core.line.line import FieldMapping
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import FieldMapping, SyncLine
 from outkey.sync.core.pairs.pairs import PairAgreement, PairConflict
 from outkey.sync.core.pairs.section import ConflictRule, Pair
 from outkey.sync.core.run.run import Run

@@ -24,8 +24,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.message import Request, Response, Route
 from outkey.sending.engine.exchange.sender import Asynchronous, Sender
-from outkey.sync.core.line.line import Pagination, Paging, Sync
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import Pagination, Paging, Sync, SyncLine
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import Counts, RejectedRecord, RunState

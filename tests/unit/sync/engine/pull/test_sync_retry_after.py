@@ -15,7 +15,7 @@ from outkey.foundation.core.moments import moment_text
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.run.pauses import pause_end, pause_error, pauses_configuration
 from outkey.sync.core.run.run import Counts, Run, RunState
 from outkey.sync.core.run.schedule import ATTEMPTS, DELAYS, Retry, next_retry

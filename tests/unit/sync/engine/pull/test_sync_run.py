@@ -35,9 +35,9 @@ from outkey.sync.core.line.line import (
     Pagination,
     Paging,
     Sync,
+    SyncLine,
     Transform,
 )
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.keys import key_text
 from outkey.sync.core.mapping.records import FieldKind, HostField, WriteOutcome
 from outkey.sync.core.run.effects import Effect

@@ -24,9 +24,9 @@ from outkey.sync.core.line.line import (
     Pagination,
     Paging,
     Sync,
+    SyncLine,
     Transform,
 )
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import Counts, RunState

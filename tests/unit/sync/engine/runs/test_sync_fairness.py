@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.sending.core.request.message import Request, Response
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.run.run import Run, RunState
 from outkey.sync.core.run.schedule import DueRun, first_in_line, next_in_line
 from outkey.sync.engine.runs.loop import RunLoop

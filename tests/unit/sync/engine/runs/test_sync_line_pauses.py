@@ -8,7 +8,7 @@ import pytest
 from outkey.foundation.core.errors import LinePaused, RunStopped, UnknownConfiguration
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.request.message import Request, Response
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.run import states as run_states
 from outkey.sync.core.run.remedies import remedy_of, summary_of
 from outkey.sync.core.run.run import Run, RunState

@@ -21,8 +21,7 @@ from outkey.foundation.core.errors import (
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.message import Request, Response
 from outkey.sync.adapters.calendar_cronsim import CronCalendar
-from outkey.sync.core.line.line import PushedRecords
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import PushedRecords, SyncLine
 from outkey.sync.core.run.run import Run, RunState
 from outkey.sync.core.run.schedule import ATTEMPTS, DELAYS, delay_before_retry
 from outkey.sync.engine.runs.planner import Planner

@@ -11,8 +11,7 @@ import pytest
 
 from outkey.foundation.core.errors import OutkeyError, StorageUnavailable
 from outkey.sending.core.request.message import Request, Response
-from outkey.sync.core.line.line import Direction, PushedRecords, Sync
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import Direction, PushedRecords, Sync, SyncLine
 from outkey.sync.core.run.run import Counts, Run, RunState
 from outkey.sync.core.run.schedule import (
     SLICE_SECONDS,

@@ -29,8 +29,7 @@ from outkey.hosts.django.pages.lists import PAGE_SIZE, pager_to, split_page
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.rows.storage import line_of
 from outkey.hosts.django.wiring import records
-from outkey.sync.core.line.line import Direction
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import Direction, SyncLine
 
 # Each holds a page of records in memory, up to 50 MB.
 running_samples = threading.BoundedSemaphore(4)

@@ -72,9 +72,8 @@ from outkey.hosts.django.pages.shell import limited_concurrency, page
 from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
 from outkey.sync.core.line.history import LineVersion
-from outkey.sync.core.line.line import Direction
+from outkey.sync.core.line.line import Direction, SyncLine
 from outkey.sync.core.line.section import read_request
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.line_form.change_words import ChangeInWords
 from outkey.sync.core.line_form.children import suggest_children
 from outkey.sync.core.line_form.form_text import sample_sync
@@ -82,9 +81,7 @@ from outkey.sync.core.line_form.inputs import posted_names
 from outkey.sync.core.line_form.line_form import LineForm
 from outkey.sync.core.line_form.rows import ChildForm
 from outkey.sync.core.line_form.sample import LineSample
-from outkey.sync.core.line_form.schedule_choices import (
-    choice_of,
-)
+from outkey.sync.core.line_form.schedule_choices import choice_of
 from outkey.sync.core.mapping.records import Target
 from outkey.sync.engine.forms.row_results import FormResults
 from outkey.sync.engine.forms.unsaved_lines import WithLine

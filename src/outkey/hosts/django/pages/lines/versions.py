@@ -22,7 +22,7 @@ from outkey.hosts.django.pages.lines.form import number_in
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.wiring import records
 from outkey.sync.core.line.history import compared_values
-from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.line.versions import compare_lines
 from outkey.sync.core.line_form.change_words import ChangeInWords
 from outkey.sync.engine.forms.unsaved_lines import WithLine
