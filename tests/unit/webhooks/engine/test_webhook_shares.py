@@ -11,7 +11,7 @@ from outkey.sending.core.request.message import Response
 from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.paging.response import Record
 from outkey.sync.core.run.reasons import sync_failure
-from outkey.sync.engine.pull.row_reader import RowReader
+from outkey.sync.engine.pull.records_to_rows import RecordsToRows
 from outkey.testing.fakes.basic import FakeResponse
 from outkey.webhooks.core.inbox.delivery import Delivery
 from outkey.webhooks.core.inbox.inbox import LEASE_SECONDS
@@ -210,17 +210,17 @@ def slow_script(
     hooks: Working, monkeypatch: pytest.MonkeyPatch, failing: Sequence[object] = ()
 ) -> None:
     """Let the script of the line need some seconds, and fail for some records."""
-    run_script = RowReader._run_script
+    run_script = RecordsToRows._run_script
 
     def run(
-        reader: RowReader, records: Sequence[Record | Unmapped]
+        reader: RecordsToRows, records: Sequence[Record | Unmapped]
     ) -> Sequence[Record | Unmapped]:
         hooks.host.world.clock.advance(SECONDS)
         if any(record["id"] in failing for record in records):  # type: ignore[index]
             raise sync_failure("expression")
         return run_script(reader, records)
 
-    monkeypatch.setattr(RowReader, "_run_script", run)
+    monkeypatch.setattr(RecordsToRows, "_run_script", run)
 
 
 def test_deliveries_that_are_slowly_stored_have_a_share_too(

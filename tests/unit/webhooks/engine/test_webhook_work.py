@@ -20,7 +20,7 @@ from outkey.sync.core.run.reasons import sync_failure
 from outkey.sync.core.run.run import RunState
 from outkey.sync.core.run.schedule import ATTEMPTS
 from outkey.sync.engine.pull.received_pull import ReceivedOutcome
-from outkey.sync.engine.pull.row_reader import RowReader
+from outkey.sync.engine.pull.records_to_rows import RecordsToRows
 from outkey.sync.engine.runs.runner import refuse_unreceivable
 from outkey.webhooks.core.inbox.inbox import DeliveryState, InboxDelivery, ReplayScope
 from outkey.webhooks.core.settings.handlers import parse_handlers
@@ -118,16 +118,16 @@ def test_a_delivery_that_ends_a_run_does_not_let_others_fail(
 ) -> None:
     working = Working()
     working.send({"id": "a"}, {"id": "endless"}, {"id": "b"}, {"id": "c"})
-    read = RowReader._run_script
+    read = RecordsToRows._run_script
 
     def run_script(
-        reader: RowReader, records: Sequence[Record | Unmapped]
+        reader: RecordsToRows, records: Sequence[Record | Unmapped]
     ) -> Sequence[Record | Unmapped]:
         if {"id": "endless"} in records:
             raise sync_failure("expression")
         return read(reader, records)
 
-    monkeypatch.setattr(RowReader, "_run_script", run_script)
+    monkeypatch.setattr(RecordsToRows, "_run_script", run_script)
     working.work.round()
     assert working.states() == [
         ("processed", "", 1),

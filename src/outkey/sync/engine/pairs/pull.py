@@ -34,7 +34,7 @@ from outkey.sync.engine.pull.page_reader import PageReader
 from outkey.sync.engine.pull.pages import PageEffects, PageRows
 from outkey.sync.engine.pull.pull import Pull
 from outkey.sync.engine.pull.record_mapper import KeyTexts, Row, key_of, write_rows
-from outkey.sync.engine.pull.row_reader import RowReader
+from outkey.sync.engine.pull.records_to_rows import RecordsToRows
 from outkey.sync.engine.pull.target_writer import TargetWriter
 from outkey.sync.engine.runs.line_plan import PairPlan
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
@@ -47,7 +47,7 @@ def pull_of_pair(progress: RunInProgress, plan: PairPlan) -> Pull:
     """Return the pull of a line that is in a pair."""
     source = PageReader(progress)
     target = TargetWriter(progress, is_locking=True)
-    reader = RowReader(progress, target, RejectedKeys(progress).add)
+    reader = RecordsToRows(progress, target, RejectedKeys(progress).add)
     return Pull(progress, source, reader, PairWriter(progress, plan, target))
 
 

@@ -15,7 +15,7 @@ from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import Counts, Run
 from outkey.sync.engine.pull.page_reader import PageReader
 from outkey.sync.engine.pull.pages import PageEffects, PageRows, SourcePage
-from outkey.sync.engine.pull.row_reader import RowReader
+from outkey.sync.engine.pull.records_to_rows import RecordsToRows
 from outkey.sync.engine.pull.target_writer import TargetWriter
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 from outkey.sync.ports.sync import StorageBusy
@@ -62,7 +62,7 @@ class Pull:
         self,
         progress: RunInProgress,
         source: PageSource,
-        reader: RowReader,
+        reader: RecordsToRows,
         writer: PageWriter,
     ) -> None:
         self.progress = progress
@@ -132,4 +132,4 @@ def pull_from_api(progress: RunInProgress) -> Pull:
     """Return the pull of a line that is in no pair."""
     source = PageReader(progress)
     target = TargetWriter(progress)
-    return Pull(progress, source, RowReader(progress, target), target)
+    return Pull(progress, source, RecordsToRows(progress, target), target)

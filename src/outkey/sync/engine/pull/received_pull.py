@@ -22,7 +22,7 @@ from outkey.sync.core.run.run import Counts
 from outkey.sync.engine.pull.pages import PageEffects, PageRows, SourcePage
 from outkey.sync.engine.pull.pull import Pull
 from outkey.sync.engine.pull.record_mapper import Row, key_of, write_rows
-from outkey.sync.engine.pull.row_reader import RowReader
+from outkey.sync.engine.pull.records_to_rows import RecordsToRows
 from outkey.sync.engine.pull.target_writer import TargetWriter
 from outkey.sync.engine.runs.run_in_progress import RunInProgress, is_refused
 from outkey.sync.ports.sync import Key
@@ -59,7 +59,7 @@ def pull_of_deliveries(
     continued: it must not miss what it has seen itself.
     """
     target = TargetWriter(progress)
-    reader = RowReader(progress, target)
+    reader = RecordsToRows(progress, target)
     writer = DeliveryWriter(progress, target, marked_run)
     return Pull(progress, Deliveries(progress, pages), reader, writer)
 

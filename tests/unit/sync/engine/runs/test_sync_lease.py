@@ -11,7 +11,7 @@ from outkey.foundation.core.errors import LineBusy, RunStopped
 from outkey.sync.core.line.line import Incremental
 from outkey.sync.core.paging.response import Record
 from outkey.sync.core.run.run import RunState
-from outkey.sync.engine.pull.row_reader import SCRIPT_BATCH
+from outkey.sync.engine.pull.records_to_rows import SCRIPT_BATCH
 from outkey.sync.engine.runs.run_in_progress import RENEWAL_SECONDS
 from outkey.sync.engine.runs.runner import SyncRunner
 from unit.sync.engine.pull.test_sync_run import (

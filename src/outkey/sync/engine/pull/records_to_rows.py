@@ -18,7 +18,7 @@ SCRIPT_BATCH = 64  # records; a script has 250 ms for each, and the lease a minu
 DescribeRejection = Callable[[Unmapped, Record], Unmapped]
 
 
-class RowReader:
+class RecordsToRows:
     """Makes rows of the records of a page."""
 
     def __init__(
