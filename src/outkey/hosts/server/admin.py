@@ -27,7 +27,11 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from outkey.administration.core.access.user_rights import STAFF, SUPERUSER, Rights
+from outkey.administration.core.access.user_rights import (
+    STAFF,
+    SUPERUSER,
+    AccountRights,
+)
 from outkey.hosts.django.pages.shell import errors_as_page
 from outkey.hosts.server.users.tokens_of_users import end_tokens, watch_tokens
 from outkey.hosts.server.users.user_changes import (
@@ -91,7 +95,7 @@ class GuardedAdmin(LightAdmin):
     deleted_tag: Tag
     link_field = "permissions"  # where an error about a permission is shown
 
-    def rights_after(self, form: BaseForm) -> Rights:
+    def rights_after(self, form: BaseForm) -> AccountRights:
         """Return the rights that the values of a form would give."""
         raise NotImplementedError
 
@@ -265,7 +269,7 @@ class GuardedUserAdmin(GuardedAdmin, UserAdmin):  # type: ignore[type-arg]
     list_filter = ("is_active", "is_superuser", "groups")
     filter_horizontal = ()
 
-    def rights_after(self, form: BaseForm) -> Rights:
+    def rights_after(self, form: BaseForm) -> AccountRights:
         """Return the rights that the values of a form would give a user."""
         values = form.cleaned_data
         user = User(
@@ -326,6 +330,6 @@ class GuardedGroupAdmin(GuardedAdmin, GroupAdmin):  # type: ignore[misc]
     deleted_tag = Tag.GROUP_DELETED
     filter_horizontal = ()
 
-    def rights_after(self, form: BaseForm) -> Rights:
+    def rights_after(self, form: BaseForm) -> AccountRights:
         """Return the rights that the values of a form would give a group."""
         return rights_of_permissions(form.cleaned_data.get("permissions", ()))

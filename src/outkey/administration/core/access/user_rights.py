@@ -7,18 +7,18 @@ STAFF = "staff"
 
 
 @dataclass(frozen=True, slots=True)
-class Rights:
+class AccountRights:
     """The rights of a user or a group: two flags and the names of permissions."""
 
     superuser: bool = False
     staff: bool = False
     permissions: frozenset[str] = frozenset()
 
-    def covers(self, other: "Rights") -> bool:
+    def covers(self, other: "AccountRights") -> bool:
         """Whether these rights include all of the other ones."""
         return not self.lacks(other)
 
-    def lacks(self, other: "Rights") -> frozenset[str]:
+    def lacks(self, other: "AccountRights") -> frozenset[str]:
         """Return the names of the other rights that are not included in these."""
         if self.superuser:
             return frozenset()

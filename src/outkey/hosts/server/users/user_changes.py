@@ -12,7 +12,7 @@ from django.contrib.auth.models import (
 from django.db.models import QuerySet
 from django.forms import BaseForm
 
-from outkey.administration.core.access.user_rights import Rights
+from outkey.administration.core.access.user_rights import AccountRights
 from outkey.hosts.django.pages.access import administration_for
 from outkey.sending.core.audit.events import Tag
 
@@ -20,36 +20,36 @@ _NAMES = ("username", "name")
 _LINKS = ("groups", "user_permissions", "permissions")
 
 
-def rights_of_user(user: AbstractBaseUser | AnonymousUser) -> Rights:
+def rights_of_user(user: AbstractBaseUser | AnonymousUser) -> AccountRights:
     """Return the rights that are stored for a user, also for an inactive one."""
     if not isinstance(user, User) or user.pk is None:
-        return Rights()
+        return AccountRights()
     permissions = Permission.objects.filter(user=user)
     return rights_of(user, user.groups.all(), permissions)
 
 
 def rights_of(
     user: User, groups: Iterable[Group], permissions: Iterable[Permission]
-) -> Rights:
+) -> AccountRights:
     """Return the rights of a user with these groups and permissions."""
     of_groups = Permission.objects.filter(group__in=list(groups))
-    return Rights(
+    return AccountRights(
         superuser=user.is_superuser,
         staff=user.is_staff,
         permissions=_permission_names(of_groups) | _permission_names(permissions),
     )
 
 
-def rights_of_target(target: User | Group) -> Rights:
+def rights_of_target(target: User | Group) -> AccountRights:
     """Return the rights that a user has, or that a group gives to its users."""
     if isinstance(target, User):
         return rights_of_user(target)
     return rights_of_permissions(target.permissions.all())
 
 
-def rights_of_permissions(permissions: Iterable[Permission]) -> Rights:
+def rights_of_permissions(permissions: Iterable[Permission]) -> AccountRights:
     """Return the rights that these permissions give."""
-    return Rights(permissions=_permission_names(permissions))
+    return AccountRights(permissions=_permission_names(permissions))
 
 
 def note_change(

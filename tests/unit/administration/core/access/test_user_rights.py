@@ -2,17 +2,21 @@
 
 import pytest
 
-from outkey.administration.core.access.user_rights import STAFF, SUPERUSER, Rights
+from outkey.administration.core.access.user_rights import (
+    STAFF,
+    SUPERUSER,
+    AccountRights,
+)
 
-NOTHING = Rights()
-CLERK = Rights(
+NOTHING = AccountRights()
+CLERK = AccountRights(
     staff=True, permissions=frozenset({"auth.change_user", "outkey.view_run"})
 )
-BOSS = Rights(superuser=True)
+BOSS = AccountRights(superuser=True)
 
 
-@pytest.mark.parametrize("other", [NOTHING, CLERK, BOSS, Rights(staff=True)])
-def test_a_superuser_covers_everybody(other: Rights) -> None:
+@pytest.mark.parametrize("other", [NOTHING, CLERK, BOSS, AccountRights(staff=True)])
+def test_a_superuser_covers_everybody(other: AccountRights) -> None:
     assert BOSS.covers(other)
     assert BOSS.lacks(other) == frozenset()
 
@@ -27,15 +31,15 @@ def test_everybody_covers_themselves() -> None:
         (CLERK, BOSS, {SUPERUSER}),
         (
             CLERK,
-            Rights(permissions=frozenset({"outkey.set_secret"})),
+            AccountRights(permissions=frozenset({"outkey.set_secret"})),
             {"outkey.set_secret"},
         ),
-        (NOTHING, Rights(staff=True), {STAFF}),
+        (NOTHING, AccountRights(staff=True), {STAFF}),
         (NOTHING, CLERK, {STAFF, "auth.change_user", "outkey.view_run"}),
     ],
 )
 def test_rights_that_are_missing_are_named(
-    actor: Rights, other: Rights, missing: set[str]
+    actor: AccountRights, other: AccountRights, missing: set[str]
 ) -> None:
     assert actor.lacks(other) == missing
     assert not actor.covers(other)
