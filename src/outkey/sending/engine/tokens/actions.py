@@ -32,8 +32,8 @@ from outkey.sending.core.request.message import Response
 from outkey.sending.engine.exchange.echoed_secrets import reveals_secret, sent_secrets
 from outkey.sending.engine.tokens.login_source import LoginSource
 from outkey.sending.engine.tokens.oauth2_source import OAuth2Source
-from outkey.sending.engine.tokens.provider_words import add_words
 from outkey.sending.engine.tokens.renewal import TokenManager
+from outkey.sending.engine.tokens.shown_refusal import add_words
 from outkey.sending.engine.tokens.token_source import TokenRequest
 from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.steps import Steps, Wait

@@ -30,7 +30,7 @@ from outkey.sending.core.oauth2.token import (
     login_basis_of,
 )
 from outkey.sending.core.request.message import Request, Response
-from outkey.sending.engine.tokens.provider_words import reveals
+from outkey.sending.engine.tokens.shown_refusal import reveals
 from outkey.sending.engine.tokens.token_source import (
     TOKEN_SECONDS,
     TokenRequest,

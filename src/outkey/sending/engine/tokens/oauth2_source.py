@@ -24,7 +24,7 @@ from outkey.sending.core.oauth2.token import AccessToken, TokenState, basis_of
 from outkey.sending.core.request.headers import tidy_value
 from outkey.sending.core.request.message import Header, Request, Response, Source
 from outkey.sending.core.request.sent_secrets import credentials_in
-from outkey.sending.engine.tokens.provider_words import add_words
+from outkey.sending.engine.tokens.shown_refusal import add_words
 from outkey.sending.engine.tokens.token_cache import cache_key
 from outkey.sending.engine.tokens.token_source import (
     TOKEN_SECONDS,
