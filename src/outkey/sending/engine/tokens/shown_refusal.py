@@ -7,12 +7,12 @@ from outkey.foundation.core.echo.search import SearchText
 from outkey.foundation.core.errors import OutkeyError, TokenEndpointFailed
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
-from outkey.sending.core.diagnosis.provider_words import reason_in
 from outkey.sending.core.diagnosis.remote_text import (
     printable_line,
     remote_message,
     shorten,
 )
+from outkey.sending.core.diagnosis.token_refusal_phrases import reason_in
 from outkey.sending.core.oauth2.responses import parse_document
 from outkey.sending.core.request.message import BODY_READ, Response
 
