@@ -16,7 +16,7 @@ from outkey.foundation.core.moments import day_of, iso_moment, iso_or_none
 from outkey.foundation.core.stored_times import SKEW_SECONDS, is_recent
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import CHALLENGED
-from outkey.sending.core.configuration.expiry import warning_stage
+from outkey.sending.core.configuration.expiry_warnings import warning_stage
 from outkey.sending.core.configuration.health import Health, Status, Summary
 from outkey.sync.core.run.run import Run, RunState
 from outkey.sync.core.run.states import is_alive, is_due

@@ -7,7 +7,7 @@ from enum import StrEnum
 from outkey.foundation.core.findings.checks import Check, Level
 from outkey.foundation.core.moments import DAY_SECONDS
 from outkey.foundation.core.text import NO_TEXT, Text
-from outkey.sending.core.configuration.expiry import NEW_TOKEN_HINT
+from outkey.sending.core.configuration.expiry_warnings import NEW_TOKEN_HINT
 
 
 class Opens(StrEnum):

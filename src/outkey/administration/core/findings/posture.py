@@ -22,7 +22,7 @@ from outkey.foundation.core.findings.checks import Check, Finding, Level, by_sev
 from outkey.foundation.core.moments import DAY_SECONDS, day_of
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.configuration.expiry import (
+from outkey.sending.core.configuration.expiry_warnings import (
     ENDED,
     NEW_TOKEN_HINT,
     WARN_DAYS,

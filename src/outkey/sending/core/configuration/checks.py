@@ -35,7 +35,7 @@ from outkey.foundation.core.origin import Origin, endpoint_origin
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.configuration.expiry import (
+from outkey.sending.core.configuration.expiry_warnings import (
     NEW_TOKEN_HINT,
     WARN_DAYS,
     days_left,

@@ -11,7 +11,7 @@ from outkey.foundation.core.errors import Cause
 from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.stored_times import is_recent
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.configuration.expiry import WARN_DAYS
+from outkey.sending.core.configuration.expiry_warnings import WARN_DAYS
 
 # Among what was seen of the API: when it first accepted a request that no test proves.
 ACCEPTED_AT = "accepted_at"
