@@ -16,7 +16,7 @@ from outkey.sending.core.diagnosis.remote_text import remote_message
 from outkey.sending.core.oauth2.jwt import Claims, claims_of
 from outkey.sending.core.request.assembly import SecretOpener
 from outkey.sending.core.request.challenge import parse_challenges
-from outkey.sending.core.request.expiry import has_expired_marker
+from outkey.sending.core.request.expired_marker import has_expired_marker
 from outkey.sending.core.request.message import BODY_READ, Response, server_time
 
 _SEARCHED = 2 * 1024  # for phrases; the send path searches each response from 400 on

@@ -13,7 +13,7 @@ from outkey.sending.core.diagnosis.mentions import by_mentions
 from outkey.sending.core.diagnosis.phrases import by_phrases
 from outkey.sending.core.diagnosis.reasons import REASONS
 from outkey.sending.core.request.digest import strongest_challenge
-from outkey.sending.core.request.expiry import (
+from outkey.sending.core.request.expired_marker import (
     FORBIDDEN,
     UNAUTHORIZED,
     is_expired_status,

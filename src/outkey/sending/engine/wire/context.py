@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from outkey.foundation.core.errors import RateLimited
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.secret_values import refuse_control_characters
-from outkey.sending.core.request.expiry import has_expired_marker
+from outkey.sending.core.request.expired_marker import has_expired_marker
 from outkey.sending.core.request.message import Proxy, Response
 from outkey.sending.engine.tokens.token_cache import TokenCache
 from outkey.sending.engine.wire.clock_offsets import ClockOffsets

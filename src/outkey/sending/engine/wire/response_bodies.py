@@ -6,7 +6,7 @@ from dataclasses import replace
 from outkey.foundation.core.errors import OutkeyError
 from outkey.sending.core.audit.events import Outcome
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.request.expiry import MARKER_BYTES, has_expired_marker
+from outkey.sending.core.request.expired_marker import MARKER_BYTES, has_expired_marker
 from outkey.sending.core.request.message import BodyStream, Response
 
 Conclude = Callable[[Outcome], None]

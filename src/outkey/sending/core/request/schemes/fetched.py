@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.challenge import parse_challenges
-from outkey.sending.core.request.expiry import (
+from outkey.sending.core.request.expired_marker import (
     FORBIDDEN,
     has_expired_marker,
     is_expired_status,
