@@ -134,7 +134,7 @@ def test_the_url_is_the_public_one_whatever_the_request_says(
 def test_only_endpoints_are_answered_by_the_gate(
     application: "Application",
 ) -> None:
-    from outkey.hosts.django.web.hooks import HookGate
+    from outkey.hosts.django.web.hooks import WebhookGate
 
     statuses: list[str] = []
 
@@ -144,7 +144,7 @@ def test_only_endpoints_are_answered_by_the_gate(
     def page(environ: object, start_response: object) -> list[bytes]:
         return [b"a page"]
 
-    gate = HookGate(page)  # type: ignore[arg-type]
+    gate = WebhookGate(page)  # type: ignore[arg-type]
 
     def answer(path: str, **values: object) -> bytes:
         made = RequestFactory().post(path, BODY, content_type="application/json")
@@ -176,7 +176,7 @@ def test_an_offered_secret_is_noted_with_the_address_of_its_sender(
     forwarded: str,
     address: str,
 ) -> None:
-    from outkey.hosts.django.web.hooks import HookGate, receive
+    from outkey.hosts.django.web.hooks import WebhookGate, receive
     from outkey.hosts.server.web.middleware import ClientAddress
 
     monkeypatch.setenv("OUTKEY_PROXIES", "10.0.0.0/8")
@@ -191,7 +191,7 @@ def test_an_offered_secret_is_noted_with_the_address_of_its_sender(
         REMOTE_ADDR=remote,
         HTTP_X_FORWARDED_FOR=forwarded,
     )
-    gate = HookGate(lambda *_: [], ClientAddress())
+    gate = WebhookGate(lambda *_: [], ClientAddress())
     environ = request.environ | {"wsgi.input": BytesIO(b"")}
     assert b"".join(gate(environ, lambda *_: None)) == b""  # type: ignore[arg-type, return-value]
     stored = application.webhooks.inbox().settings.get("tasks")

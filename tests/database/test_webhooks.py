@@ -21,7 +21,7 @@ from outkey.webhooks.core.inbox.delivery import Delivery
 if TYPE_CHECKING:
     from outkey.administration.engine.application import Application
     from outkey.webhooks.core.settings.stored import StoredWebhook
-    from outkey.webhooks.engine.reception import HookResponse
+    from outkey.webhooks.engine.reception import WebhookResponse
 
 KEY = "hook-secret"
 DOCUMENT = """
@@ -69,7 +69,7 @@ def signed(body: bytes, event: str, key: str = KEY) -> Delivery:
     return Delivery("POST", "/hooks/x", headers, body)
 
 
-def receive(application: "Application", delivery: Delivery) -> "HookResponse":
+def receive(application: "Application", delivery: Delivery) -> "WebhookResponse":
     endpoint = application.webhooks.inbox().settings.get("shop").endpoint
     return application.webhooks.reception().receive(endpoint, delivery)
 

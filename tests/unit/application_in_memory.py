@@ -34,7 +34,7 @@ from outkey.testing.fakes.webhooks import MemoryDeliveryRows
 from outkey.webhooks.adapters.public_keys import CryptographyKeys
 from outkey.webhooks.adapters.webhook_vault import SealedWebhooks
 from outkey.webhooks.engine.fetching import fetch_public
-from outkey.webhooks.engine.hook_settings import HookSettings
+from outkey.webhooks.engine.hook_settings import WebhookSettings
 from outkey.webhooks.engine.reception import ReceptionPorts
 from outkey.webhooks.engine.refusals import Refusals
 
@@ -126,7 +126,9 @@ def memory_host(
 
     def hook_ports() -> ReceptionPorts:
         return ReceptionPorts(
-            settings=HookSettings(states, database, SealedWebhooks(keys, references)),
+            settings=WebhookSettings(
+                states, database, SealedWebhooks(keys, references)
+            ),
             deliveries=deliveries,
             refusals=Refusals(states, database, audit),
             database=database,

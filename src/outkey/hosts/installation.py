@@ -17,7 +17,7 @@ from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.extras import extra
 from outkey.foundation.adapters.on_demand import OnDemand
 from outkey.hosts.webhook_ports import (
-    HookStorage,
+    WebhookStorage,
     find_handler,
     listed_handlers,
     open_hook_ports,
@@ -304,7 +304,7 @@ class _Installation:
         tables = self.tables
         return open_hook_ports(
             deliveries,
-            HookStorage(
+            WebhookStorage(
                 tables.states,
                 tables.storage.database,
                 self.keys,

@@ -29,7 +29,7 @@ HANDLERS = "OUTKEY_WEBHOOK_HANDLERS"
 
 
 @dataclass(frozen=True, slots=True)
-class HookStorage:
+class WebhookStorage:
     """What webhooks share with the rest of an installation."""
 
     states: StateRows
@@ -41,7 +41,7 @@ class HookStorage:
 
 def open_hook_ports(
     deliveries: DeliveryRows,
-    storage: HookStorage,
+    storage: WebhookStorage,
     sender: Sender,
     environment: Mapping[str, str] = os.environ,
 ) -> ReceptionPorts:
@@ -51,13 +51,13 @@ def open_hook_ports(
     from outkey.webhooks.adapters.public_keys import CryptographyKeys
     from outkey.webhooks.adapters.webhook_vault import SealedWebhooks
     from outkey.webhooks.engine.fetching import fetch_public
-    from outkey.webhooks.engine.hook_settings import HookSettings
+    from outkey.webhooks.engine.hook_settings import WebhookSettings
     from outkey.webhooks.engine.reception import ReceptionPorts
     from outkey.webhooks.engine.refusals import Refusals
 
     vault = SealedWebhooks(storage.keys, storage.references)
     return ReceptionPorts(
-        settings=HookSettings(storage.states, storage.database, vault),
+        settings=WebhookSettings(storage.states, storage.database, vault),
         deliveries=deliveries,
         refusals=Refusals(storage.states, storage.database, storage.audit),
         database=storage.database,

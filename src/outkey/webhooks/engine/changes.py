@@ -39,7 +39,7 @@ from outkey.webhooks.core.settings.settings import (
     scheme_of,
 )
 from outkey.webhooks.core.settings.stored import PREVIOUS, SECRET, StoredWebhook
-from outkey.webhooks.engine.hook_settings import HookSettings
+from outkey.webhooks.engine.hook_settings import WebhookSettings
 from outkey.webhooks.engine.inbox import Inbox
 from outkey.webhooks.engine.offers import has_offer
 from outkey.webhooks.engine.samples import with_mark
@@ -88,7 +88,7 @@ class WebhookAdministration:
     registry: Registry
     audit: Audit
     actor: str
-    settings: HookSettings
+    settings: WebhookSettings
     inbox: Inbox
     paths: PathCompiler
     pairs: SyncSettings

@@ -46,7 +46,7 @@ VERBATIM = frozenset({"signature_prefix", "signed"})
 
 
 @dataclass(frozen=True, slots=True)
-class HookForm:
+class WebhookForm:
     """The form as a user filled it in; `secrets` has only those to be replaced."""
 
     name: str

@@ -33,7 +33,7 @@ from outkey.webhooks.core.inbox.content import (
 from outkey.webhooks.core.inbox.delivery import Delivery, RefusalReason, WebhookSecrets
 from outkey.webhooks.core.inbox.inbox import InboxDelivery, body_place
 from outkey.webhooks.core.settings.checks import webhook_findings
-from outkey.webhooks.core.settings.sealed import SealedHookSecret, secret_place
+from outkey.webhooks.core.settings.sealed import SealedWebhookSecret, secret_place
 from outkey.webhooks.core.settings.settings import Webhook
 from outkey.webhooks.core.settings.stored import (
     BODIES,
@@ -53,7 +53,7 @@ LINE_KEYS = ("line", "run")
 TRIES = 5  # to write a webhook that another process writes too
 
 
-class HookSettings:
+class WebhookSettings:
     """Reads and stores webhooks with their endpoints and secrets."""
 
     def __init__(
@@ -428,7 +428,7 @@ class HookSettings:
         bound_to: str = "",
     ) -> StoredWebhook:
         place = stored.place_of(field)
-        sealed = SealedHookSecret(
+        sealed = SealedWebhookSecret(
             place.version, self._vault.seal(secret, place), self._database.now(), by
         )
         return stored.with_secret(field, sealed, bound_to)

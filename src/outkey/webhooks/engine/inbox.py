@@ -14,7 +14,7 @@ from outkey.webhooks.core.inbox.inbox import (
     InboxDelivery,
     ReplayScope,
 )
-from outkey.webhooks.engine.hook_settings import HookSettings
+from outkey.webhooks.engine.hook_settings import WebhookSettings
 from outkey.webhooks.ports.webhooks import DeliveryQuery, DeliveryRows
 
 PRUNE_BATCH = 500
@@ -27,7 +27,7 @@ MAX_REPLAYED = 10_000
 class Inbox:
     """The stored deliveries of an installation."""
 
-    settings: HookSettings
+    settings: WebhookSettings
     deliveries: DeliveryRows
     database: Database
 

@@ -12,8 +12,8 @@ from outkey.foundation.core.text import Text
 from outkey.webhooks.core.inbox.health import (
     LABELS,
     SENTENCES,
-    HookFacts,
-    HookState,
+    WebhookFacts,
+    WebhookState,
     hook_state,
 )
 from outkey.webhooks.core.inbox.inbox import DeliveryState
@@ -59,9 +59,9 @@ class WebhookOverview:
     refusals: RefusalSummary
 
     @property
-    def facts(self) -> HookFacts:
+    def facts(self) -> WebhookFacts:
         """The facts that its state depends on."""
-        return HookFacts(
+        return WebhookFacts(
             is_paused=self.stored.is_paused,
             has_error=any(finding.level is Level.ERROR for finding in self.findings),
             last_at=self.last_at,
@@ -72,7 +72,7 @@ class WebhookOverview:
         )
 
     @property
-    def state(self) -> HookState:
+    def state(self) -> WebhookState:
         """Its state."""
         return hook_state(self.facts)
 

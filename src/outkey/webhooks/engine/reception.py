@@ -54,7 +54,7 @@ from outkey.webhooks.core.verification.refusals import (
 )
 from outkey.webhooks.core.verification.verification import verify
 from outkey.webhooks.engine.fetching import Certificates
-from outkey.webhooks.engine.hook_settings import HookSettings
+from outkey.webhooks.engine.hook_settings import WebhookSettings
 from outkey.webhooks.engine.intake import Intake
 from outkey.webhooks.engine.offers import accept_offer
 from outkey.webhooks.engine.refusals import RefusalCounter, Refusals
@@ -70,7 +70,7 @@ UNSIGNED_OF_ADDRESS = 120  # of these, those from one address
 MINUTE = 60
 
 
-class HookResponse(NamedTuple):
+class WebhookResponse(NamedTuple):
     """The response to a delivery."""
 
     status: int
@@ -78,13 +78,13 @@ class HookResponse(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-ACCEPTED = HookResponse(200)
-REFUSED = HookResponse(401)
-UNKNOWN = HookResponse(404)
-WRONG_METHOD = HookResponse(405, headers=(("Allow", "POST"),))
-GONE = HookResponse(410)
-TOO_LARGE = HookResponse(413)
-RETRY_LATER = HookResponse(503, headers=(("Retry-After", str(RETRY_SECONDS)),))
+ACCEPTED = WebhookResponse(200)
+REFUSED = WebhookResponse(401)
+UNKNOWN = WebhookResponse(404)
+WRONG_METHOD = WebhookResponse(405, headers=(("Allow", "POST"),))
+GONE = WebhookResponse(410)
+TOO_LARGE = WebhookResponse(413)
+RETRY_LATER = WebhookResponse(503, headers=(("Retry-After", str(RETRY_SECONDS)),))
 
 
 class UnsignedCounter:
@@ -125,7 +125,7 @@ class UnsignedCounter:
 class ReceptionPorts:
     """The parts of an installation that reception uses."""
 
-    settings: HookSettings
+    settings: WebhookSettings
     deliveries: DeliveryRows
     refusals: Refusals
     database: Database
@@ -150,7 +150,7 @@ class Reception:
         self._certificates = Certificates(ports.fetch, ports.clock.monotonic)
         self.max_body = ports.max_body
 
-    def receive(self, endpoint: str, delivery: Delivery) -> HookResponse:
+    def receive(self, endpoint: str, delivery: Delivery) -> WebhookResponse:
         """Verify and store a delivery, or refuse it; return the response."""
         if len(delivery.body) > self.max_body:
             return TOO_LARGE
@@ -177,7 +177,7 @@ class Reception:
             return self._ports.settings.by_endpoint(endpoint)
         return self._ports.settings.by_endpoint(endpoint)
 
-    def _answer(self, stored: StoredWebhook, delivery: Delivery) -> HookResponse:
+    def _answer(self, stored: StoredWebhook, delivery: Delivery) -> WebhookResponse:
         try:
             opened = self._ports.settings.open_secrets(stored)
         except SecretMissing:
@@ -199,7 +199,7 @@ class Reception:
 
     def _accept(
         self, stored: StoredWebhook, delivery: Delivery, verified: Verified
-    ) -> HookResponse:
+    ) -> WebhookResponse:
         """Store a delivery, unless too many came that prove nothing."""
         scheme = scheme_of(stored.webhook)
         if scheme is not None and scheme.proves_nothing:
@@ -211,7 +211,7 @@ class Reception:
             )
             if seconds:
                 self._refusals.count(stored.name, TOO_MANY)
-                return HookResponse(429, headers=(("Retry-After", str(seconds)),))
+                return WebhookResponse(429, headers=(("Retry-After", str(seconds)),))
         self._store(stored, delivery, verified)
         return ACCEPTED
 
@@ -253,7 +253,7 @@ class Reception:
         delivery: Delivery,
         opened: WebhookSecrets,
         outcome: Refused | CertificateNeeded,
-    ) -> HookResponse:
+    ) -> WebhookResponse:
         """Count a refusal. Its response tells nothing about the reason."""
         ports = self._ports
         refused = refusal(NotVerified(RefusalReason.CERTIFICATE))
@@ -275,7 +275,7 @@ class Reception:
 
     def _shake_hands(
         self, stored: StoredWebhook, handshake: HandshakeResponse, address: str = ""
-    ) -> HookResponse:
+    ) -> WebhookResponse:
         offered = handshake.offered_secret
         ports = self._ports
         if offered and not accept_offer(
@@ -285,7 +285,7 @@ class Reception:
         if handshake.fetch_url:
             self._ports.fetch(handshake.fetch_url)
         body = handshake.body.encode()
-        return HookResponse(handshake.status, body, handshake.headers)
+        return WebhookResponse(handshake.status, body, handshake.headers)
 
     def _store(
         self, stored: StoredWebhook, delivery: Delivery, verified: Verified

@@ -10,7 +10,7 @@ from outkey.foundation.ports.database import Database, StateRows
 from outkey.sending.core.audit.actors import WEBHOOK_ACTOR
 from outkey.sync.core.run.run import Run, RunState
 from outkey.sync.engine.runs.runs import Runs
-from outkey.webhooks.core.inbox.activity import HookActivity
+from outkey.webhooks.core.inbox.activity import WebhookActivity
 from outkey.webhooks.core.inbox.inbox import DeliveryState
 from outkey.webhooks.core.settings.checks import (
     FAILED_SECONDS,
@@ -29,7 +29,7 @@ NEWEST_RUNS = 50  # of deliveries that are looked at
 
 
 @dataclass(frozen=True, slots=True)
-class HookWatch:
+class WebhookWatch:
     """Finds silent and failing webhooks; stores only their usual rate."""
 
     states: StateRows
@@ -104,13 +104,13 @@ class HookWatch:
         begun = [run.started_at for run in runs if not run.dry_run and not run.retry_of]
         return max(begun, default=None)
 
-    def _known_activity(self, stored: StoredWebhook) -> HookActivity:
+    def _known_activity(self, stored: StoredWebhook) -> WebhookActivity:
         """Return the usual rate of a webhook as it was last stored."""
         states = self.states.read(StateKind.HOOK_ACTIVITY, [stored.endpoint])
         state = states.get(stored.endpoint)
-        return HookActivity.from_facts(state.value if state else {})
+        return WebhookActivity.from_facts(state.value if state else {})
 
-    def _activity(self, stored: StoredWebhook) -> HookActivity:
+    def _activity(self, stored: StoredWebhook) -> WebhookActivity:
         """Return the usual rate of a webhook with the deliveries since then."""
         known = self._known_activity(stored)
         query = DeliveryQuery(

@@ -45,7 +45,7 @@ from outkey.webhooks.core.settings.handlers import refuse_unlisted_handler
 from outkey.webhooks.core.settings.settings import Webhook
 from outkey.webhooks.core.settings.stored import StoredWebhook
 from outkey.webhooks.engine.fetching import NO_OBJECT, fetch_objects
-from outkey.webhooks.engine.hook_settings import HookSettings
+from outkey.webhooks.engine.hook_settings import WebhookSettings
 from outkey.webhooks.ports.webhooks import DeliveryQuery, DeliveryRows
 
 AT_ONCE = 200  # deliveries of one webhook and round
@@ -76,7 +76,7 @@ Handler = Callable[[ReceivedEvent], object]
 class WorkPorts:
     """The parts of an installation that processing uses."""
 
-    settings: HookSettings
+    settings: WebhookSettings
     deliveries: DeliveryRows
     database: Database
     finder: PathCompiler
@@ -111,7 +111,7 @@ class UnfinishedDelivery(NamedTuple):
         return self.delivery.id == delivery.id and self.webhook == webhook
 
 
-class HookWork:
+class WebhookWork:
     """Processes due deliveries; a worker calls `round` again and again."""
 
     def __init__(

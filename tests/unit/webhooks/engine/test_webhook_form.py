@@ -12,7 +12,7 @@ from outkey.webhooks.core.schemes.schemes import SCHEMES
 from outkey.webhooks.core.settings.section import webhook_table
 from outkey.webhooks.core.settings.stored import PREVIOUS, SECRET, VERIFY_TOKEN
 from outkey.webhooks.engine.hook_form import (
-    HookForm,
+    WebhookForm,
     form_values,
     offered_schemes,
     refuse_unfit_secret,
@@ -51,7 +51,7 @@ def save(
 ) -> dict[str, str]:
     stored = hooks.settings.all().get(name)
     opened = {key: Secret(text) for key, text in (secrets or {}).items()}
-    form = HookForm(name, {**form_values(stored), **values}, opened, stored)
+    form = WebhookForm(name, {**form_values(stored), **values}, opened, stored)
     errors = form.save(
         hooks.changes, Rights(is_allowed=is_allowed), allowed=lambda _need: True
     )
@@ -140,7 +140,7 @@ def test_several_errors_are_shown_at_once() -> None:
 
 def test_a_name_is_not_taken_twice() -> None:
     hooks = Hooks()
-    form = HookForm("shop", NEW)
+    form = WebhookForm("shop", NEW)
     errors = form.save(hooks.changes, Rights(), allowed=lambda _need: True)
     assert list(errors) == ["name"]
     assert table_of(hooks, "shop")["scheme"] == "shopify"

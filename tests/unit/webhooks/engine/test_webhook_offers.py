@@ -13,9 +13,9 @@ from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.webhooks.core.inbox.delivery import Delivery
 from outkey.webhooks.core.settings.stored import SECRET
-from outkey.webhooks.engine.hook_settings import HookSettings
+from outkey.webhooks.engine.hook_settings import WebhookSettings
 from outkey.webhooks.engine.offers import accept_offer
-from outkey.webhooks.engine.reception import HookResponse
+from outkey.webhooks.engine.reception import WebhookResponse
 from unit.webhooks.engine.test_webhook_reception import DOCUMENT, Hooks
 
 OFFERED = "b537207f20cbfa02357cf448134da559"
@@ -40,7 +40,7 @@ def signed(header: str, prefix: str = "", key: str = OFFERED) -> Delivery:
 
 def test_the_first_offer_is_stored_sealed_and_audited() -> None:
     hooks = Hooks(ASANA, secret="")
-    response = HookResponse(200, b"", (("X-Hook-Secret", OFFERED),))
+    response = WebhookResponse(200, b"", (("X-Hook-Secret", OFFERED),))
     assert hooks.receive(asana()) == response
     stored = hooks.settings.get("shop")
     assert stored.secrets[SECRET].set_by == "handshake"
@@ -98,9 +98,9 @@ def test_of_two_offers_at_once_one_is_accepted(
 ) -> None:
     hooks = Hooks(ASANA, secret="")
     before = hooks.settings.get("shop")
-    monkeypatch.setattr(HookSettings, "by_endpoint", lambda *_: before)
+    monkeypatch.setattr(WebhookSettings, "by_endpoint", lambda *_: before)
     assert hooks.receive(asana()).status == 200
-    assert hooks.receive(asana("c" * 32)) == HookResponse(401)
+    assert hooks.receive(asana("c" * 32)) == WebhookResponse(401)
     stored = hooks.settings.get("shop")
     audit = hooks.host.audit
     assert accept_offer(hooks.settings, audit, stored, offered=Secret(OFFERED))
@@ -111,7 +111,7 @@ def test_the_token_of_notion_is_shown_until_it_has_sent_a_delivery() -> None:
     hooks = Hooks(NOTION, secret="")
     with pytest.raises(ConfigError, match="no offered token"):
         hooks.changes.view_offer("shop")
-    assert hooks.receive(notion()) == HookResponse(200)
+    assert hooks.receive(notion()) == WebhookResponse(200)
     assert hooks.changes.view_offer("shop") == Secret(OFFERED)
     assert hooks.tags() == [Tag.SECRET_SET, Tag.OFFER_VIEWED]
     assert hooks.receive(signed("X-Notion-Signature", "sha256=")).status == 200

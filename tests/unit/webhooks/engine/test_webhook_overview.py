@@ -16,8 +16,8 @@ from outkey.webhooks.core.inbox.delivery_words import (
 from outkey.webhooks.core.inbox.health import (
     LABELS,
     SENTENCES,
-    HookFacts,
-    HookState,
+    WebhookFacts,
+    WebhookState,
     hook_state,
 )
 from outkey.webhooks.core.inbox.inbox import DeliveryState
@@ -40,25 +40,25 @@ NOW = HOUR * 3600.0 + 60
 @pytest.mark.parametrize(
     ("facts", "state"),
     [
-        (HookFacts(), HookState.NEW),
-        (HookFacts(last_at=5.0), HookState.RECEIVING),
-        (HookFacts(last_at=5.0, refused_at=4.0), HookState.RECEIVING),
-        (HookFacts(last_at=5.0, refused_at=6.0), HookState.REFUSING),
-        (HookFacts(refused_at=6.0, failed=1), HookState.REFUSING),
-        (HookFacts(last_at=5.0, failed=1), HookState.FAILING),
-        (HookFacts(last_at=5.0, failed=1, is_silent=True), HookState.SILENT),
-        (HookFacts(refused_at=6.0, has_error=True), HookState.NOT_READY),
-        (HookFacts(is_paused=True, has_error=True), HookState.PAUSED),
+        (WebhookFacts(), WebhookState.NEW),
+        (WebhookFacts(last_at=5.0), WebhookState.RECEIVING),
+        (WebhookFacts(last_at=5.0, refused_at=4.0), WebhookState.RECEIVING),
+        (WebhookFacts(last_at=5.0, refused_at=6.0), WebhookState.REFUSING),
+        (WebhookFacts(refused_at=6.0, failed=1), WebhookState.REFUSING),
+        (WebhookFacts(last_at=5.0, failed=1), WebhookState.FAILING),
+        (WebhookFacts(last_at=5.0, failed=1, is_silent=True), WebhookState.SILENT),
+        (WebhookFacts(refused_at=6.0, has_error=True), WebhookState.NOT_READY),
+        (WebhookFacts(is_paused=True, has_error=True), WebhookState.PAUSED),
     ],
 )
 def test_the_state_is_what_a_user_has_to_know_first(
-    facts: HookFacts, state: HookState
+    facts: WebhookFacts, state: WebhookState
 ) -> None:
     assert hook_state(facts) is state
 
 
 def test_every_state_has_words() -> None:
-    assert set(LABELS) == set(SENTENCES) == set(HookState)
+    assert set(LABELS) == set(SENTENCES) == set(WebhookState)
     assert set(STATES) == set(DeliveryState)
 
 
@@ -164,18 +164,18 @@ def test_days_are_those_of_the_time_zone() -> None:
 def test_overviews_have_counts_refusals_and_findings() -> None:
     working = Working()
     (new,) = working.application.webhooks.overviews()
-    assert (new.state, new.last_at, new.refused) == (HookState.NEW, None, 0)
+    assert (new.state, new.last_at, new.refused) == (WebhookState.NEW, None, 0)
     working.send({"id": "a"}, b"not json")
     working.work.round()
     (failing,) = working.application.webhooks.overviews("shop")
-    assert failing.state is HookState.FAILING
+    assert failing.state is WebhookState.FAILING
     assert failing.facts.failed == 1
     assert failing.label == "some failed"
     assert "inbox" in failing.sentence
     working.host.world.clock.advance(5)
     working.receive(signed(BODY, key="wrong"))
     (refusing,) = working.application.webhooks.overviews()
-    assert refusing.state is HookState.REFUSING
+    assert refusing.state is WebhookState.REFUSING
     assert refusing.refusals.totals == {"wrong_signature": 1}
     assert refusing.refusals.last_at == working.host.world.clock.now()
 
@@ -188,10 +188,10 @@ def test_a_silent_sender_is_a_state() -> None:
         hooks.receive(signed(event=f"e{number}"))
     clock.advance(600)
     (overview,) = hooks.application.webhooks.overviews()
-    assert overview.state is HookState.RECEIVING
+    assert overview.state is WebhookState.RECEIVING
     clock.advance(3600)
     (overview,) = hooks.application.webhooks.overviews()
-    assert overview.state is HookState.SILENT
+    assert overview.state is WebhookState.SILENT
     assert "H004" in [finding.id for finding in overview.other_findings]
 
 
@@ -208,7 +208,7 @@ def test_what_the_state_says_is_no_finding_beside_it() -> None:
 
 def test_a_webhook_without_a_secret_is_not_ready() -> None:
     (overview,) = Hooks(secret="").application.webhooks.overviews()
-    assert overview.state is HookState.NOT_READY
+    assert overview.state is WebhookState.NOT_READY
     assert [finding.id for finding in overview.findings] == ["H001"]
 
 

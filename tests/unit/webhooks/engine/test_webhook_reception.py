@@ -47,8 +47,8 @@ from outkey.webhooks.engine.fetching import (
     Certificates,
     fetch_public,
 )
-from outkey.webhooks.engine.hook_settings import HookSettings
-from outkey.webhooks.engine.reception import HookResponse, Reception
+from outkey.webhooks.engine.hook_settings import WebhookSettings
+from outkey.webhooks.engine.reception import Reception, WebhookResponse
 from outkey.webhooks.engine.refusals import LaterRefusals
 from unit.application_in_memory import MemoryHost, memory_host
 
@@ -118,14 +118,14 @@ class Hooks:
         return self.application.webhooks.administration(administration)
 
     @property
-    def settings(self) -> HookSettings:
+    def settings(self) -> WebhookSettings:
         return self.application.webhooks.inbox().settings
 
     @property
     def endpoint(self) -> str:
         return self.settings.get("shop").endpoint
 
-    def receive(self, delivery: Delivery) -> HookResponse:
+    def receive(self, delivery: Delivery) -> WebhookResponse:
         return self.application.webhooks.reception().receive(self.endpoint, delivery)
 
     def refused(self) -> dict[str, int]:
@@ -143,7 +143,7 @@ class Hooks:
 
 def test_a_verified_delivery_is_stored_sealed_and_answered() -> None:
     hooks = Hooks()
-    assert hooks.receive(signed()) == HookResponse(200)
+    assert hooks.receive(signed()) == WebhookResponse(200)
     (stored,) = hooks.host.deliveries.rows.values()
     assert (stored.event_id, stored.event_type) == ("e1", "orders/create")
     assert stored.state is DeliveryState.RECEIVED
@@ -162,9 +162,9 @@ def test_the_same_event_again_is_answered_alike_and_stored_once() -> None:
 
 def test_a_wrong_signature_is_refused_with_an_empty_body_and_counted() -> None:
     hooks = Hooks()
-    assert hooks.receive(signed(key="wrong")) == HookResponse(401)
-    assert hooks.receive(Delivery("POST", "", (), BODY)) == HookResponse(401)
-    assert hooks.receive(signed(key="wrong")) == HookResponse(401)
+    assert hooks.receive(signed(key="wrong")) == WebhookResponse(401)
+    assert hooks.receive(Delivery("POST", "", (), BODY)) == WebhookResponse(401)
+    assert hooks.receive(signed(key="wrong")) == WebhookResponse(401)
     assert hooks.refused() == {"wrong_signature": 2, "signature_missing": 1}
     assert hooks.host.deliveries.rows == {}
 

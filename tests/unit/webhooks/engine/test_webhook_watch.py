@@ -5,10 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.administration.core.findings.notice_checks import (
-    NOTICE_CHECK_BY_ID,
-    Opens,
-)
+from outkey.administration.core.findings.notice_checks import NOTICE_CHECK_BY_ID, Opens
 from outkey.administration.engine.watching.monitoring import open_notices
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.findings.conditions import Condition
@@ -17,7 +14,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
 from outkey.sending.core.audit.events import Tag
 from outkey.sync.core.run.run import RunState
-from outkey.webhooks.core.inbox.activity import HookActivity
+from outkey.webhooks.core.inbox.activity import WebhookActivity
 from outkey.webhooks.core.inbox.delivery import Delivery, RefusalReason
 from outkey.webhooks.core.settings.checks import NOTICE_OF_CHECK
 from outkey.webhooks.core.settings.stored import BODIES, PREVIOUS, REPLACED, SECRET
@@ -62,7 +59,7 @@ def hourly(document: str = DOCUMENT, number: int = 6) -> Working:
 
 
 def test_the_usual_gap_is_known_after_some_deliveries() -> None:
-    few = HookActivity().after([0.0, 100.0, 200.0, 300.0])
+    few = WebhookActivity().after([0.0, 100.0, 200.0, 300.0])
     assert few.usual_gap is None
     assert few.silence(1e6, None) is None
     enough = few.after_delivery(400.0)
@@ -70,12 +67,12 @@ def test_the_usual_gap_is_known_after_some_deliveries() -> None:
     assert enough.silence(700.0, None) is None
     assert enough.silence(701.0, None) == 301.0
     assert enough.without_last().silence(701.0, None) is None
-    assert HookActivity.from_facts(json.loads(json.dumps(enough.facts()))) == enough
-    assert HookActivity.from_facts({}) == HookActivity()
+    assert WebhookActivity.from_facts(json.loads(json.dumps(enough.facts()))) == enough
+    assert WebhookActivity.from_facts({}) == WebhookActivity()
 
 
 def test_a_burst_does_not_make_every_minute_a_silence() -> None:
-    burst = HookActivity().after([1.0, 1.1, 1.2, 1.3, 1.4])
+    burst = WebhookActivity().after([1.0, 1.1, 1.2, 1.3, 1.4])
     assert burst.usual_gap == 60.0
 
 
@@ -86,14 +83,14 @@ def test_nights_and_weekends_are_usual_where_they_are() -> None:
         for hour in range(8, 18)
         if day % 7 not in {2, 3}
     ]
-    activity = HookActivity().after(moments)
+    activity = WebhookActivity().after(moments)
     assert len(activity.gaps) == 10  # of the last 14 days
     assert activity.usual_gap == 63 * HOUR
 
 
 def test_one_outage_does_not_become_usual() -> None:
     moments = [index * HOUR for index in range(24 * 10)]
-    outage = HookActivity().after(moments).after_delivery(24 * 10 * HOUR + 5 * HOUR)
+    outage = WebhookActivity().after(moments).after_delivery(24 * 10 * HOUR + 5 * HOUR)
     assert outage.usual_gap == HOUR
 
 

@@ -25,7 +25,7 @@ from outkey.sync.engine.runs.runner import refuse_unreceivable
 from outkey.webhooks.core.inbox.inbox import DeliveryState, InboxDelivery, ReplayScope
 from outkey.webhooks.core.settings.handlers import parse_handlers
 from outkey.webhooks.engine import inbox
-from outkey.webhooks.engine.work import HookWork, ReceivedEvent
+from outkey.webhooks.engine.work import ReceivedEvent, WebhookWork
 from outkey.webhooks.ports.webhooks import DeliveryQuery
 from unit.webhooks.engine.test_webhook_reception import (
     DOCUMENT,
@@ -56,7 +56,7 @@ class Working(Hooks):
 
         if functions:
             self.application = replace(self.application, handler=handler)
-        self.work: HookWork = self.application.webhooks.work(lambda: self.stopping)
+        self.work: WebhookWork = self.application.webhooks.work(lambda: self.stopping)
 
     def send(self, *values: object) -> None:
         for value in values:

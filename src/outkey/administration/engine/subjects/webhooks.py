@@ -29,12 +29,12 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.webhooks.core.settings.facts import ShownWebhook
     from outkey.webhooks.core.settings.stored import StoredWebhook
     from outkey.webhooks.engine.changes import WebhookAdministration
-    from outkey.webhooks.engine.hook_settings import HookSettings
+    from outkey.webhooks.engine.hook_settings import WebhookSettings
     from outkey.webhooks.engine.inbox import Inbox
     from outkey.webhooks.engine.overview import WebhookOverview
     from outkey.webhooks.engine.reception import Reception, ReceptionPorts
-    from outkey.webhooks.engine.watch import HookWatch
-    from outkey.webhooks.engine.work import Handler, HookWork
+    from outkey.webhooks.engine.watch import WebhookWatch
+    from outkey.webhooks.engine.work import Handler, WebhookWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,12 +205,12 @@ class Webhooks:
         changes = self.administration(administration)
         return stored.name, changes.replay(stored.name, ids)
 
-    def work(self, stopping: Callable[[], bool] = lambda: False) -> HookWork:
+    def work(self, stopping: Callable[[], bool] = lambda: False) -> WebhookWork:
         """Return what processes deliveries; a worker calls its `round`."""
-        from outkey.webhooks.engine.work import HookWork, WorkPorts  # noqa: PLC0415
+        from outkey.webhooks.engine.work import WebhookWork, WorkPorts  # noqa: PLC0415
 
         ports = self.ports()
-        return HookWork(
+        return WebhookWork(
             WorkPorts(
                 settings=ports.settings,
                 deliveries=ports.deliveries,
@@ -234,7 +234,7 @@ class Webhooks:
         for stored in self.stored().values():
             yield from self._watch().conditions(stored)
 
-    def naming(self) -> HookSettings | None:
+    def naming(self) -> WebhookSettings | None:
         """Return the webhooks, which name configurations and lines; None if none do."""
         return self.inbox().settings if self.stored() else None
 
@@ -248,11 +248,11 @@ class Webhooks:
         if self.stored():
             self.inbox().prune(before)
 
-    def _watch(self) -> HookWatch:
-        from outkey.webhooks.engine.watch import HookWatch  # noqa: PLC0415
+    def _watch(self) -> WebhookWatch:
+        from outkey.webhooks.engine.watch import WebhookWatch  # noqa: PLC0415
 
         ports = self.ports()
-        return HookWatch(
+        return WebhookWatch(
             states=self.states,
             deliveries=ports.deliveries,
             refusals=ports.refusals,

@@ -492,13 +492,13 @@ def effect_of(stored: "StoredWebhook") -> str:
 def state_text(application: "Application", stored: "StoredWebhook") -> str:
     """Return whether a webhook receives deliveries, in words."""
     from outkey.foundation.core.findings.checks import Level
-    from outkey.webhooks.core.inbox.health import LABELS, HookState
+    from outkey.webhooks.core.inbox.health import LABELS, WebhookState
     from outkey.webhooks.core.settings.facts import webhook_state
 
     findings = application.webhooks.findings(stored)
     has_error = any(finding.level is Level.ERROR for finding in findings)
     if has_error and not stored.is_paused:
-        return LABELS[HookState.NOT_READY]
+        return LABELS[WebhookState.NOT_READY]
     return webhook_state(stored)
 
 

@@ -27,8 +27,8 @@ from outkey.webhooks.engine.reception import (
     RETRY_LATER,
     TOO_LARGE,
     UNKNOWN,
-    HookResponse,
     Reception,
+    WebhookResponse,
 )
 
 PREFIX = "/hooks/"
@@ -38,7 +38,7 @@ LARGE_WAIT_SECONDS = 10.0
 _large_bodies = threading.BoundedSemaphore(LARGE_AT_ONCE)
 
 
-class HookGate:
+class WebhookGate:
     """Answers requests to endpoints, and passes all others on.
 
     The addresses that may use the pages do not matter here: senders prove who they are
@@ -117,7 +117,7 @@ def _receive_delivery(
     endpoint: str,
     read: Callable[[int], bytes],
     address: str,
-) -> HookResponse:
+) -> WebhookResponse:
     """Receive the delivery of a request, and return the response."""
     if application.hook_ports is None:
         return UNKNOWN
@@ -174,7 +174,7 @@ def headers_of(environ: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "Content-Type", str(value)
 
 
-def _headers_to_send(response: HookResponse) -> list[tuple[str, str]]:
+def _headers_to_send(response: WebhookResponse) -> list[tuple[str, str]]:
     """Return the headers of a response; one without a body has no type."""
     return [
         ("Content-Length", str(len(response.body))),

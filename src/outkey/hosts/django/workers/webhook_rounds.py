@@ -10,7 +10,7 @@ from outkey.foundation.core.shared_state import StateKind
 from outkey.hosts.django.workers.repeating_thread import RepeatingThread
 
 if TYPE_CHECKING:
-    from outkey.webhooks.engine.work import HookWork
+    from outkey.webhooks.engine.work import WebhookWork
 
 ROUND_SECONDS = 1.0
 
@@ -47,5 +47,5 @@ class WebhookRounds:
             pass
 
     @cached_property
-    def _work(self) -> "HookWork":
+    def _work(self) -> "WebhookWork":
         return self._application.webhooks.work(self._stop_signal.is_set)

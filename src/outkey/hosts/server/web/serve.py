@@ -19,7 +19,7 @@ from outkey.foundation.core.text import Text
 from outkey.hosts.django.pages.access import installation
 from outkey.hosts.django.rows.runs import has_queue
 from outkey.hosts.django.time_zones import installation_zone, read_zone
-from outkey.hosts.django.web.hooks import HookGate
+from outkey.hosts.django.web.hooks import WebhookGate
 from outkey.hosts.django.workers.local_workers import LocalWorkers
 from outkey.hosts.server.background import ACTOR, Background
 from outkey.hosts.server.sign_ins import SignInRounds
@@ -45,7 +45,7 @@ def listen(host: str, port: int) -> Server:
     max_body = body_limit() + READ_ABOVE_LIMIT
     max_sent = read_mebibytes(os.environ, SENT_LIMIT, low=32, high=1024)
     try:
-        application = HookGate(get_wsgi_application(), ClientAddress())
+        application = WebhookGate(get_wsgi_application(), ClientAddress())
         server = Server(
             application,
             host,

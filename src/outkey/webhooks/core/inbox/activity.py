@@ -15,7 +15,7 @@ SILENT_FACTOR = 3
 
 
 @dataclass(frozen=True, slots=True)
-class HookActivity:
+class WebhookActivity:
     """The last delivery of a webhook, and the longest gap of each day with deliveries.
 
     A gap belongs to the day, counted since 1970, on which it ended. Nights and weekends
@@ -40,14 +40,14 @@ class HookActivity:
         gaps = [[day, gap] for day, gap in self.gaps.items()]
         return {"last_at": self.last_at, "count": self.count, "gaps": gaps}
 
-    def after(self, moments: Sequence[float]) -> "HookActivity":
+    def after(self, moments: Sequence[float]) -> "WebhookActivity":
         """Return the activity after deliveries at these times, the oldest first."""
         activity = self
         for moment in moments:
             activity = activity.after_delivery(moment)
         return activity
 
-    def after_delivery(self, moment: float) -> "HookActivity":
+    def after_delivery(self, moment: float) -> "WebhookActivity":
         """Return the activity after one more delivery."""
         count = min(self.count + 1, LEAST_DELIVERIES)
         if self.last_at is None:
@@ -59,9 +59,9 @@ class HookActivity:
             for known, longest in {**self.gaps, day: gap}.items()
             if known > day - DAYS
         }
-        return HookActivity(moment, count, gaps)
+        return WebhookActivity(moment, count, gaps)
 
-    def without_last(self) -> "HookActivity":
+    def without_last(self) -> "WebhookActivity":
         """Return the activity where it is unknown what came after the last delivery."""
         return replace(self, last_at=None)
 

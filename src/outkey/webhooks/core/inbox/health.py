@@ -6,7 +6,7 @@ from enum import StrEnum
 from outkey.foundation.core.text import Text
 
 
-class HookState(StrEnum):
+class WebhookState(StrEnum):
     """The state of a webhook: the first thing that a user has to know."""
 
     PAUSED = "paused"
@@ -19,7 +19,7 @@ class HookState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HookFacts:
+class WebhookFacts:
     """The facts that the state of a webhook depends on."""
 
     is_paused: bool = False
@@ -31,48 +31,48 @@ class HookFacts:
     waiting: int = 0
 
 
-LABELS: dict[HookState, Text] = {
-    HookState.PAUSED: Text("paused"),
-    HookState.NOT_READY: Text("not ready"),
-    HookState.REFUSING: Text("refusing"),
-    HookState.SILENT: Text("silent"),
-    HookState.FAILING: Text("some failed"),
-    HookState.NEW: Text("no delivery yet"),
-    HookState.RECEIVING: Text("receiving"),
+LABELS: dict[WebhookState, Text] = {
+    WebhookState.PAUSED: Text("paused"),
+    WebhookState.NOT_READY: Text("not ready"),
+    WebhookState.REFUSING: Text("refusing"),
+    WebhookState.SILENT: Text("silent"),
+    WebhookState.FAILING: Text("some failed"),
+    WebhookState.NEW: Text("no delivery yet"),
+    WebhookState.RECEIVING: Text("receiving"),
 }
-SENTENCES: dict[HookState, Text] = {
-    HookState.PAUSED: Text(
+SENTENCES: dict[WebhookState, Text] = {
+    WebhookState.PAUSED: Text(
         "Deliveries are not accepted. Senders are asked to repeat them later."
     ),
-    HookState.NOT_READY: Text("No delivery is accepted until this is done."),
-    HookState.REFUSING: Text(
+    WebhookState.NOT_READY: Text("No delivery is accepted until this is done."),
+    WebhookState.REFUSING: Text(
         "The newest delivery was refused: nothing of it is stored. The reasons are"
         " below."
     ),
-    HookState.SILENT: Text(
+    WebhookState.SILENT: Text(
         "Nothing was sent for much longer than usual. Look at the sender first."
     ),
-    HookState.FAILING: Text(
+    WebhookState.FAILING: Text(
         "Deliveries are accepted, but some could not be processed. They wait in the"
         " inbox until you replay them."
     ),
-    HookState.NEW: Text(
+    WebhookState.NEW: Text(
         "The webhook is ready. Enter its URL at the sender, or send a test delivery."
     ),
-    HookState.RECEIVING: Text("Deliveries are accepted and processed."),
+    WebhookState.RECEIVING: Text("Deliveries are accepted and processed."),
 }
 
 
-def hook_state(facts: HookFacts) -> HookState:
+def hook_state(facts: WebhookFacts) -> WebhookState:
     """Return the state of a webhook: the first that applies."""
     if facts.is_paused:
-        return HookState.PAUSED
+        return WebhookState.PAUSED
     if facts.has_error:
-        return HookState.NOT_READY
+        return WebhookState.NOT_READY
     if facts.refused_at is not None and facts.refused_at > (facts.last_at or 0.0):
-        return HookState.REFUSING
+        return WebhookState.REFUSING
     if facts.is_silent:
-        return HookState.SILENT
+        return WebhookState.SILENT
     if facts.failed:
-        return HookState.FAILING
-    return HookState.NEW if facts.last_at is None else HookState.RECEIVING
+        return WebhookState.FAILING
+    return WebhookState.NEW if facts.last_at is None else WebhookState.RECEIVING

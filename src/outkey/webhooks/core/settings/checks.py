@@ -12,7 +12,7 @@ from outkey.sync.core.mapping.shape import is_made_by_outkey
 from outkey.sync.core.mapping.versions import TIME_WORDS, version_mapping
 from outkey.sync.core.run.run import Run
 from outkey.sync.core.suggest.names import snake_case
-from outkey.webhooks.core.inbox.activity import HookActivity
+from outkey.webhooks.core.inbox.activity import WebhookActivity
 from outkey.webhooks.core.inbox.inbox import InboxDelivery
 from outkey.webhooks.core.schemes.scheme import VerificationKind
 from outkey.webhooks.core.settings.handlers import is_allowed_handler
@@ -166,7 +166,7 @@ class WatchedWebhook:
     name: str
     now: float
     line: str = ""  # whose pull brings what the sender did not send
-    activity: HookActivity = field(default_factory=HookActivity)
+    activity: WebhookActivity = field(default_factory=WebhookActivity)
     pulled_at: float | None = None  # when the line was last pulled completely
     refused: Mapping[str, int] = field(default_factory=dict)  # within two hours
     explained: Mapping[str, tuple[Text, Text]] = field(default_factory=dict)

@@ -12,7 +12,7 @@ OFFERED_BY = "handshake"  # who has set a secret that the sender offered
 
 
 @dataclass(frozen=True, slots=True)
-class SealedHookSecret:
+class SealedWebhookSecret:
     """One secret of a webhook: its ciphertext, and who has entered it when.
 
     `offered_from` is the IP address of the handshake that offered it, if one did.
@@ -49,9 +49,9 @@ def secret_place(endpoint: str, name: str, version: int) -> Place:
     return Place(WEBHOOK_TABLE, endpoint, name, version, "")
 
 
-def sealed_secrets(facts: Mapping[str, Any]) -> dict[str, SealedHookSecret]:
+def sealed_secrets(facts: Mapping[str, Any]) -> dict[str, SealedWebhookSecret]:
     """Return the secrets in the stored facts of a webhook, by name."""
     return {
-        name: SealedHookSecret.from_facts(secret)
+        name: SealedWebhookSecret.from_facts(secret)
         for name, secret in facts["secrets"].items()
     }

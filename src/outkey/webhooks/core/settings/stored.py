@@ -11,7 +11,7 @@ from outkey.foundation.core.stored_values import is_odd
 from outkey.foundation.core.toml.text import section_lines, toml_key
 from outkey.sending.core.vault.envelope import Place
 from outkey.webhooks.core.settings.sealed import (
-    SealedHookSecret,
+    SealedWebhookSecret,
     sealed_secrets,
     secret_place,
 )
@@ -48,7 +48,7 @@ class StoredWebhook:
     webhook: Webhook
     endpoint: str
     is_paused: bool = False
-    secrets: Mapping[str, SealedHookSecret] = field(default_factory=dict, repr=False)
+    secrets: Mapping[str, SealedWebhookSecret] = field(default_factory=dict, repr=False)
     bound: Mapping[str, str] = field(default_factory=dict)
     # Why it accepts nothing: it was changed without outkey, or outkey is sealed.
     error: OutkeyError | None = field(default=None, compare=False, repr=False)
@@ -110,7 +110,7 @@ class StoredWebhook:
         return secret_place(self.endpoint, name, before.version + 1 if before else 1)
 
     def with_secret(
-        self, name: str, secret: SealedHookSecret, bound_to: str = ""
+        self, name: str, secret: SealedWebhookSecret, bound_to: str = ""
     ) -> Self:
         """Return the webhook with another value of a secret, instead of a reference.
 

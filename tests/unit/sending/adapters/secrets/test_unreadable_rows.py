@@ -36,7 +36,7 @@ from outkey.testing import configuration
 from outkey.testing.fakes.storage import memory_storage
 from outkey.webhooks.adapters.secrets_of_webhooks import SecretsWithWebhooks
 from outkey.webhooks.core.inbox.inbox import DeliveryState
-from outkey.webhooks.core.settings.sealed import SealedHookSecret
+from outkey.webhooks.core.settings.sealed import SealedWebhookSecret
 from outkey.webhooks.core.settings.stored import StoredWebhook
 from unit.administration.core.findings.test_posture import Runtime, referring, verified
 from unit.application_in_memory import memory_host
@@ -174,7 +174,7 @@ def test_an_unreadable_webhook_is_deleted_without_the_deliveries_of_others() -> 
 
 def test_a_damaged_secret_of_a_webhook_is_an_empty_one() -> None:
     facts = {"version": 1, "sealed": "a", "set_at": 1.0, "set_by": "ada", "more": 1}
-    assert SealedHookSecret.from_facts(facts).sealed == b""
+    assert SealedWebhookSecret.from_facts(facts).sealed == b""
 
 
 def test_the_layout_of_a_table_that_cannot_be_read_is_not_taken_for_a_new_one() -> None:

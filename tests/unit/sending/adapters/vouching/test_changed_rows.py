@@ -37,7 +37,7 @@ from outkey.testing.fakes.storage import MemoryLineRows
 from outkey.testing.fakes.vouching import FakeVouchedRows
 from outkey.webhooks.adapters.webhook_vault import SealedWebhooks
 from outkey.webhooks.core.settings.settings import Webhook
-from outkey.webhooks.engine.hook_settings import HookSettings
+from outkey.webhooks.engine.hook_settings import WebhookSettings
 from unit.administration.core.findings.test_posture import Runtime, referring, verified
 from unit.application_in_memory import memory_host
 from unit.sending.adapters.vouching.test_vouched_rows import Home, home, line  # noqa: F401 - a fixture
@@ -166,15 +166,15 @@ def test_databases_and_pairs_are_listed_with_their_errors(
     assert settings.pairs() == {}
 
 
-def hook_settings(home: Home) -> HookSettings:  # noqa: F811
+def hook_settings(home: Home) -> WebhookSettings:  # noqa: F811
     vault = SealedWebhooks(home.keys, ReferencedSecrets())
-    settings = HookSettings(home.states, home.database, vault)
+    settings = WebhookSettings(home.states, home.database, vault)
     reference = "env:NO_SUCH_VARIABLE"
     settings.put([Webhook("shop", scheme="github", line="a", secret=reference)])
     return settings
 
 
-def ids_of(settings: HookSettings, name: str) -> list[str]:
+def ids_of(settings: WebhookSettings, name: str) -> list[str]:
     return [finding.id for finding in settings.findings(settings.listed(name))]
 
 
@@ -203,10 +203,10 @@ def test_deliveries_of_a_changed_webhook_wait(monkeypatch: pytest.MonkeyPatch) -
     working = Working()
     working.send({"id": "a"})
 
-    def refuse(_self: HookSettings, _endpoint: str) -> None:
+    def refuse(_self: WebhookSettings, _endpoint: str) -> None:
         raise CHANGED
 
-    monkeypatch.setattr(HookSettings, "by_endpoint", refuse)
+    monkeypatch.setattr(WebhookSettings, "by_endpoint", refuse)
     assert working.work.round() == 1
     assert working.states() == [("received", "secret_unreadable", None)]
     assert working.work.round() == 0

@@ -5,7 +5,7 @@ import pytest
 from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
 from outkey.webhooks.core.settings.settings import Webhook
 from outkey.webhooks.core.settings.stored import StoredWebhook
-from outkey.webhooks.engine.hook_settings import HookSettings
+from outkey.webhooks.engine.hook_settings import WebhookSettings
 from unit.webhooks.engine.test_webhook_confirmation import MOLLIE
 from unit.webhooks.engine.test_webhook_reception import Hooks
 from unit.webhooks.engine.test_webhook_work import Working
@@ -71,12 +71,12 @@ def test_a_line_that_is_renamed_meanwhile_fails_no_delivery(
     stale = [working.settings.get("shop")]
     administration = working.application.administration("tester")
     working.application.lines.rename(administration, "orders", "sales")
-    by_endpoint = HookSettings.by_endpoint
+    by_endpoint = WebhookSettings.by_endpoint
 
-    def read(settings: HookSettings, endpoint: str) -> StoredWebhook | None:
+    def read(settings: WebhookSettings, endpoint: str) -> StoredWebhook | None:
         return stale.pop() if stale else by_endpoint(settings, endpoint)
 
-    monkeypatch.setattr(HookSettings, "by_endpoint", read)
+    monkeypatch.setattr(WebhookSettings, "by_endpoint", read)
     working.work.round()
     assert working.states() == [("received", "line_renamed", None)]
     working.host.world.clock.sleep(3)

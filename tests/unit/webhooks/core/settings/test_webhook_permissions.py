@@ -19,7 +19,7 @@ from outkey.webhooks.core.settings.permissions import (
 from outkey.webhooks.core.settings.section import WEBHOOK_FIELDS
 from outkey.webhooks.core.settings.settings import Webhook
 from outkey.webhooks.core.settings.stored import SECRET
-from outkey.webhooks.engine.hook_form import HookForm, form_values
+from outkey.webhooks.engine.hook_form import WebhookForm, form_values
 from unit.webhooks.engine.test_webhook_form import NEW, Rights
 from unit.webhooks.engine.test_webhook_reception import DOCUMENT, LINE, Hooks
 
@@ -112,7 +112,7 @@ def test_a_form_is_refused_at_the_input_that_needs_more() -> None:
     stored = hooks.settings.get("shop")
 
     def save(*lacking: Permission, **values: str) -> dict[str, str]:
-        form = HookForm("shop", {**form_values(stored), **values}, {}, stored)
+        form = WebhookForm("shop", {**form_values(stored), **values}, {}, stored)
         errors = form.save(
             hooks.changes, Rights(), allowed=lambda need: need not in lacking
         )
@@ -129,7 +129,7 @@ def test_a_form_is_refused_at_the_input_that_needs_more() -> None:
 
 def test_a_new_form_with_a_secret_needs_set_secret() -> None:
     hooks = Hooks()
-    form = HookForm("pay", NEW, {}, None)
+    form = WebhookForm("pay", NEW, {}, None)
     errors = form.save(
         hooks.changes, Rights(), allowed=lambda need: need != Permission.ADD_WEBHOOK
     )
@@ -176,7 +176,7 @@ def test_records_that_an_expression_invents_are_refused_as_a_test_delivery_is() 
     stored = hooks.settings.get("shop")
 
     def save(*lacking: Permission, **values: str) -> list[tuple[str, str]]:
-        form = HookForm("shop", {**form_values(stored), **values}, {}, stored)
+        form = WebhookForm("shop", {**form_values(stored), **values}, {}, stored)
         errors = form.save(
             hooks.changes, Rights(), allowed=lambda need: need not in lacking
         )

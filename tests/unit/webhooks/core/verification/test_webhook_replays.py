@@ -28,7 +28,7 @@ from outkey.webhooks.core.verification.refusals import refusal_texts
 from outkey.webhooks.core.verification.signing import sign
 from outkey.webhooks.core.verification.verification import verify
 from outkey.webhooks.engine import reception
-from outkey.webhooks.engine.reception import HookResponse
+from outkey.webhooks.engine.reception import WebhookResponse
 from outkey.webhooks.engine.work import ReceivedEvent
 from outkey.webhooks.ports.webhooks import DeliveryQuery
 from unit.webhook_vectors import (
@@ -437,7 +437,7 @@ def test_what_anybody_can_send_is_limited_by_the_minute(
     hooks = PublicHooks(document_of(scheme, action, **settings))
     receiving = hooks.application.webhooks.reception()
 
-    def send(number: int) -> HookResponse:
+    def send(number: int) -> WebhookResponse:
         body = b"id=tr_%d" % number
         delivery = signed(body, event=f"e{number}")
         return receiving.receive(hooks.endpoint, delivery)

@@ -31,7 +31,7 @@ from outkey.webhooks.engine.hook_form import (
     HANDLER,
     INPUTS,
     TARGET,
-    HookForm,
+    WebhookForm,
     form_values,
     offered_schemes,
     schemes_of_inputs,
@@ -57,7 +57,7 @@ OFFERED_LINES = 1000
 
 
 @dataclass(frozen=True)
-class HookInput:
+class WebhookInput:
     """One input of the form, and the schemes that use it."""
 
     field: Field
@@ -119,7 +119,7 @@ def edit(request: HttpRequest, stored: StoredWebhook | None) -> HttpResponse:
         keys = (*(hook_field.key for hook_field in INPUTS), DOES, TARGET, HANDLER)
         values |= {key: request.POST.get(key, "") for key in keys}
         secrets = entered_secrets(request) if may_set_secret else {}
-        form = HookForm(name, values, secrets, stored)
+        form = WebhookForm(name, values, secrets, stored)
         errors = form.save(
             changes_of(request),
             records(user_of(request)),
@@ -170,11 +170,11 @@ def entered_secrets(request: HttpRequest) -> dict[str, Secret]:
 
 def _hook_inputs(
     values: Mapping[str, str], errors: Mapping[str, ConfigError]
-) -> dict[str, HookInput]:
+) -> dict[str, WebhookInput]:
     """Return the inputs of the form by their names."""
     users = schemes_of_inputs()
     return {
-        hook_field.key: HookInput(
+        hook_field.key: WebhookInput(
             field=hook_field,
             value=values[hook_field.key],
             error=errors.get(hook_field.key),
@@ -188,11 +188,11 @@ def _hook_inputs(
 
 def _secret_inputs(
     stored: StoredWebhook | None, errors: Mapping[str, ConfigError]
-) -> list[HookInput]:
+) -> list[WebhookInput]:
     """Return the inputs of secrets."""
     users = schemes_of_inputs()
     return [
-        HookInput(
+        WebhookInput(
             BY_KEY[key],
             value="",
             error=errors.get(key),

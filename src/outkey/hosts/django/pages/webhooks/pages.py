@@ -24,11 +24,11 @@ from outkey.hosts.django.pages.access import (
     require,
 )
 from outkey.hosts.django.pages.shell import message_of, page
-from outkey.webhooks.core.inbox.health import HookState
+from outkey.webhooks.core.inbox.health import WebhookState
 from outkey.webhooks.core.inbox.inbox import DeliveryState
 from outkey.webhooks.core.schemes.instructions import sender_steps
 from outkey.webhooks.core.settings.checks import SECRET_NEEDED
-from outkey.webhooks.core.settings.sealed import SealedHookSecret
+from outkey.webhooks.core.settings.sealed import SealedWebhookSecret
 from outkey.webhooks.core.settings.section import scheme_keys
 from outkey.webhooks.core.settings.settings import Webhook, scheme_of
 from outkey.webhooks.core.settings.stored import (
@@ -43,13 +43,13 @@ from outkey.webhooks.engine.offers import has_offer
 from outkey.webhooks.engine.overview import DeliveryDay, WebhookOverview
 
 CHIPS = {
-    HookState.PAUSED: "ok-warning",
-    HookState.NOT_READY: "ok-error",
-    HookState.REFUSING: "ok-error",
-    HookState.SILENT: "ok-warning",
-    HookState.FAILING: "ok-warning",
-    HookState.NEW: "",
-    HookState.RECEIVING: "ok-success",
+    WebhookState.PAUSED: "ok-warning",
+    WebhookState.NOT_READY: "ok-error",
+    WebhookState.REFUSING: "ok-error",
+    WebhookState.SILENT: "ok-warning",
+    WebhookState.FAILING: "ok-warning",
+    WebhookState.NEW: "",
+    WebhookState.RECEIVING: "ok-success",
 }
 SECRETS = (SECRET, PREVIOUS, VERIFY_TOKEN)
 
@@ -109,7 +109,7 @@ class ShownSecret:
 
     name: str
     reference: str
-    sealed: SealedHookSecret | None
+    sealed: SealedWebhookSecret | None
     is_of_other_scheme: bool
 
     @property
