@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
+from unit.webhooks.engine.test_webhook_form import NEW, Rights
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.permission import Permission
@@ -19,8 +20,7 @@ from outkey.webhooks.core.settings.permissions import (
 from outkey.webhooks.core.settings.section import WEBHOOK_FIELDS
 from outkey.webhooks.core.settings.settings import Webhook
 from outkey.webhooks.core.settings.stored import SECRET
-from outkey.webhooks.engine.hook_form import WebhookForm, form_values
-from unit.webhooks.engine.test_webhook_form import NEW, Rights
+from outkey.webhooks.engine.form import WebhookForm, form_values
 from unit.webhooks.engine.test_webhook_reception import DOCUMENT, LINE, Hooks
 
 HOOK = Webhook("shop", "shopify", line="orders")

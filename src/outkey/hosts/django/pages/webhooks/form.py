@@ -26,7 +26,7 @@ from outkey.hosts.django.pages.webhooks.pages import changes_of, stored_at, url_
 from outkey.hosts.django.wiring import records
 from outkey.webhooks.core.settings.section import REFERENCES, WEBHOOK_FIELDS
 from outkey.webhooks.core.settings.stored import PREVIOUS, VERIFY_TOKEN, StoredWebhook
-from outkey.webhooks.engine.hook_form import (
+from outkey.webhooks.engine.form import (
     DOES,
     HANDLER,
     INPUTS,

@@ -38,7 +38,7 @@ from outkey.webhooks.core.settings.stored import (
     StoredWebhook,
 )
 from outkey.webhooks.engine.changes import WebhookAdministration
-from outkey.webhooks.engine.hook_form import refuse_unfit_secret
+from outkey.webhooks.engine.form import refuse_unfit_secret
 from outkey.webhooks.engine.offers import has_offer
 from outkey.webhooks.engine.overview import DeliveryDay, WebhookOverview
 

@@ -11,7 +11,7 @@ from outkey.foundation.core.text import Text
 from outkey.webhooks.core.schemes.schemes import SCHEMES
 from outkey.webhooks.core.settings.section import webhook_table
 from outkey.webhooks.core.settings.stored import PREVIOUS, SECRET, VERIFY_TOKEN
-from outkey.webhooks.engine.hook_form import (
+from outkey.webhooks.engine.form import (
     WebhookForm,
     form_values,
     offered_schemes,
