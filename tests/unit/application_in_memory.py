@@ -34,9 +34,9 @@ from outkey.testing.fakes.webhooks import MemoryDeliveryRows
 from outkey.webhooks.adapters.public_keys import CryptographyKeys
 from outkey.webhooks.adapters.webhook_vault import SealedWebhooks
 from outkey.webhooks.engine.fetching import fetch_public
-from outkey.webhooks.engine.hook_settings import WebhookSettings
 from outkey.webhooks.engine.reception import ReceptionPorts
 from outkey.webhooks.engine.refusals import Refusals
+from outkey.webhooks.engine.stored_webhooks import WebhookSettings
 
 KEY = b"a" * 32
 FIELDS = {

@@ -51,9 +51,9 @@ def open_hook_ports(
     from outkey.webhooks.adapters.public_keys import CryptographyKeys
     from outkey.webhooks.adapters.webhook_vault import SealedWebhooks
     from outkey.webhooks.engine.fetching import fetch_public
-    from outkey.webhooks.engine.hook_settings import WebhookSettings
     from outkey.webhooks.engine.reception import ReceptionPorts
     from outkey.webhooks.engine.refusals import Refusals
+    from outkey.webhooks.engine.stored_webhooks import WebhookSettings
 
     vault = SealedWebhooks(storage.keys, storage.references)
     return ReceptionPorts(

@@ -39,11 +39,11 @@ from outkey.webhooks.core.settings.settings import (
     scheme_of,
 )
 from outkey.webhooks.core.settings.stored import PREVIOUS, SECRET, StoredWebhook
-from outkey.webhooks.engine.hook_settings import WebhookSettings
 from outkey.webhooks.engine.inbox import Inbox
 from outkey.webhooks.engine.offers import has_offer
 from outkey.webhooks.engine.samples import with_mark
 from outkey.webhooks.engine.shown_content import masked_content
+from outkey.webhooks.engine.stored_webhooks import WebhookSettings
 
 
 class DocumentOfWebhooks(Protocol):

@@ -14,7 +14,7 @@ from outkey.webhooks.core.inbox.inbox import (
     InboxDelivery,
     ReplayScope,
 )
-from outkey.webhooks.engine.hook_settings import WebhookSettings
+from outkey.webhooks.engine.stored_webhooks import WebhookSettings
 from outkey.webhooks.ports.webhooks import DeliveryQuery, DeliveryRows
 
 PRUNE_BATCH = 500

@@ -7,7 +7,7 @@ from outkey.webhooks.core.schemes.scheme import HandshakeKind
 from outkey.webhooks.core.settings.sealed import OFFERED_BY
 from outkey.webhooks.core.settings.settings import scheme_of
 from outkey.webhooks.core.settings.stored import SECRET, StoredWebhook
-from outkey.webhooks.engine.hook_settings import WebhookSettings
+from outkey.webhooks.engine.stored_webhooks import WebhookSettings
 
 
 def accept_offer(

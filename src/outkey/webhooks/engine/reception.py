@@ -54,11 +54,11 @@ from outkey.webhooks.core.verification.refusals import (
 )
 from outkey.webhooks.core.verification.verification import verify
 from outkey.webhooks.engine.fetching import Certificates
-from outkey.webhooks.engine.hook_settings import WebhookSettings
 from outkey.webhooks.engine.intake import Intake
 from outkey.webhooks.engine.offers import accept_offer
 from outkey.webhooks.engine.refusals import RefusalCounter, Refusals
 from outkey.webhooks.engine.samples import without_mark
+from outkey.webhooks.engine.stored_webhooks import WebhookSettings
 from outkey.webhooks.ports.webhooks import DeliveryQuery, DeliveryRows
 
 MEBIBYTE = 1024 * 1024

@@ -45,7 +45,7 @@ from outkey.webhooks.core.settings.handlers import refuse_unlisted_handler
 from outkey.webhooks.core.settings.settings import Webhook
 from outkey.webhooks.core.settings.stored import StoredWebhook
 from outkey.webhooks.engine.fetching import NO_OBJECT, fetch_objects
-from outkey.webhooks.engine.hook_settings import WebhookSettings
+from outkey.webhooks.engine.stored_webhooks import WebhookSettings
 from outkey.webhooks.ports.webhooks import DeliveryQuery, DeliveryRows
 
 AT_ONCE = 200  # deliveries of one webhook and round

@@ -13,9 +13,9 @@ from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.webhooks.core.inbox.delivery import Delivery
 from outkey.webhooks.core.settings.stored import SECRET
-from outkey.webhooks.engine.hook_settings import WebhookSettings
 from outkey.webhooks.engine.offers import accept_offer
 from outkey.webhooks.engine.reception import WebhookResponse
+from outkey.webhooks.engine.stored_webhooks import WebhookSettings
 from unit.webhooks.engine.test_webhook_reception import DOCUMENT, Hooks
 
 OFFERED = "b537207f20cbfa02357cf448134da559"

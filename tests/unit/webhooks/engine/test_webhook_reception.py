@@ -47,9 +47,9 @@ from outkey.webhooks.engine.fetching import (
     Certificates,
     fetch_public,
 )
-from outkey.webhooks.engine.hook_settings import WebhookSettings
 from outkey.webhooks.engine.reception import Reception, WebhookResponse
 from outkey.webhooks.engine.refusals import LaterRefusals
+from outkey.webhooks.engine.stored_webhooks import WebhookSettings
 from unit.application_in_memory import MemoryHost, memory_host
 
 KEY = "hook-secret"

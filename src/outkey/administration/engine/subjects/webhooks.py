@@ -29,10 +29,10 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.webhooks.core.settings.facts import ShownWebhook
     from outkey.webhooks.core.settings.stored import StoredWebhook
     from outkey.webhooks.engine.changes import WebhookAdministration
-    from outkey.webhooks.engine.hook_settings import WebhookSettings
     from outkey.webhooks.engine.inbox import Inbox
     from outkey.webhooks.engine.overview import WebhookOverview
     from outkey.webhooks.engine.reception import Reception, ReceptionPorts
+    from outkey.webhooks.engine.stored_webhooks import WebhookSettings
     from outkey.webhooks.engine.watch import WebhookWatch
     from outkey.webhooks.engine.work import Handler, WebhookWork
 

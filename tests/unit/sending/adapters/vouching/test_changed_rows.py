@@ -37,7 +37,7 @@ from outkey.testing.fakes.storage import MemoryLineRows
 from outkey.testing.fakes.vouching import FakeVouchedRows
 from outkey.webhooks.adapters.webhook_vault import SealedWebhooks
 from outkey.webhooks.core.settings.settings import Webhook
-from outkey.webhooks.engine.hook_settings import WebhookSettings
+from outkey.webhooks.engine.stored_webhooks import WebhookSettings
 from unit.administration.core.findings.test_posture import Runtime, referring, verified
 from unit.application_in_memory import memory_host
 from unit.sending.adapters.vouching.test_vouched_rows import Home, home, line  # noqa: F401 - a fixture

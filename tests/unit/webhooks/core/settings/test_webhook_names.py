@@ -5,7 +5,7 @@ import pytest
 from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
 from outkey.webhooks.core.settings.settings import Webhook
 from outkey.webhooks.core.settings.stored import StoredWebhook
-from outkey.webhooks.engine.hook_settings import WebhookSettings
+from outkey.webhooks.engine.stored_webhooks import WebhookSettings
 from unit.webhooks.engine.test_webhook_confirmation import MOLLIE
 from unit.webhooks.engine.test_webhook_reception import Hooks
 from unit.webhooks.engine.test_webhook_work import Working
