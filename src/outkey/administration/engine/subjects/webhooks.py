@@ -30,10 +30,10 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.webhooks.core.settings.stored import StoredWebhook
     from outkey.webhooks.engine.changes import WebhookAdministration
     from outkey.webhooks.engine.inbox import Inbox
+    from outkey.webhooks.engine.monitoring import WebhookWatch
     from outkey.webhooks.engine.overview import WebhookOverview
     from outkey.webhooks.engine.reception import Reception, ReceptionPorts
     from outkey.webhooks.engine.stored_webhooks import WebhookSettings
-    from outkey.webhooks.engine.watch import WebhookWatch
     from outkey.webhooks.engine.work import Handler, WebhookWork
 
 
@@ -249,7 +249,7 @@ class Webhooks:
             self.inbox().prune(before)
 
     def _watch(self) -> WebhookWatch:
-        from outkey.webhooks.engine.watch import WebhookWatch  # noqa: PLC0415
+        from outkey.webhooks.engine.monitoring import WebhookWatch  # noqa: PLC0415
 
         ports = self.ports()
         return WebhookWatch(

@@ -19,7 +19,7 @@ from outkey.webhooks.core.inbox.delivery import Delivery, RefusalReason
 from outkey.webhooks.core.settings.checks import NOTICE_OF_CHECK
 from outkey.webhooks.core.settings.stored import BODIES, PREVIOUS, REPLACED, SECRET
 from outkey.webhooks.core.verification.refusals import EXPLAINED, refusal_texts
-from outkey.webhooks.engine import refusals, watch
+from outkey.webhooks.engine import monitoring, refusals
 from unit.webhooks.engine.test_webhook_reception import (
     BODY,
     DOCUMENT,
@@ -143,7 +143,7 @@ def test_a_silent_sender_without_a_line_names_no_command() -> None:
 
 
 def test_what_is_usual_outlives_the_deliveries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SAMPLE", 3)
+    monkeypatch.setattr(monitoring, "SAMPLE", 3)
     working = Working()
     endpoint = working.endpoint
     states = working.application.states
