@@ -53,8 +53,8 @@ from outkey.webhooks.core.verification.refusals import (
     refusal,
 )
 from outkey.webhooks.core.verification.verification import verify
+from outkey.webhooks.engine.batched_writes import Intake
 from outkey.webhooks.engine.fetching import Certificates
-from outkey.webhooks.engine.intake import Intake
 from outkey.webhooks.engine.offers import accept_offer
 from outkey.webhooks.engine.refusals import RefusalCounter, Refusals
 from outkey.webhooks.engine.samples import without_mark

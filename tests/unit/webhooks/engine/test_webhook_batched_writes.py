@@ -11,8 +11,8 @@ import pytest
 from outkey.foundation.core.errors import StorageUnavailable
 from outkey.testing.fakes.webhooks import MemoryDeliveryRows
 from outkey.webhooks.core.inbox.inbox import InboxDelivery
-from outkey.webhooks.engine import intake as intake_module
-from outkey.webhooks.engine.intake import Intake
+from outkey.webhooks.engine import batched_writes as intake_module
+from outkey.webhooks.engine.batched_writes import Intake
 
 NOW = 1_800_000_000.0
 PATIENCE = 30.0
