@@ -12,8 +12,8 @@ from outkey.webhooks.core.inbox.delivery import Delivery
 from outkey.webhooks.core.inbox.inbox import DeliveryState
 from outkey.webhooks.core.settings.confirmation import object_ids, object_path
 from outkey.webhooks.engine.work import ReceivedEvent
+from unit.webhooks.engine.test_webhook_processing import Working, numbers
 from unit.webhooks.engine.test_webhook_reception import LINE, Hooks
-from unit.webhooks.engine.test_webhook_work import Working, numbers
 
 API = """
 [configuration.acme]

@@ -20,6 +20,7 @@ from outkey.webhooks.core.settings.checks import NOTICE_OF_CHECK
 from outkey.webhooks.core.settings.stored import BODIES, PREVIOUS, REPLACED, SECRET
 from outkey.webhooks.core.verification.refusals import EXPLAINED, refusal_texts
 from outkey.webhooks.engine import monitoring, refusals
+from unit.webhooks.engine.test_webhook_processing import Working
 from unit.webhooks.engine.test_webhook_reception import (
     BODY,
     DOCUMENT,
@@ -29,7 +30,6 @@ from unit.webhooks.engine.test_webhook_reception import (
     signature,
     signed,
 )
-from unit.webhooks.engine.test_webhook_work import Working
 
 HOUR = 3600.0
 STRIPE = DOCUMENT.replace('"shopify"', '"slack"')

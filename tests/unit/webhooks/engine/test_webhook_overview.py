@@ -29,8 +29,8 @@ from outkey.webhooks.engine.overview import WebhookOverview
 from outkey.webhooks.engine.refusals import RefusalSummary
 from outkey.webhooks.ports.webhooks import DeliveryCount
 from unit.application_in_memory import memory_host
+from unit.webhooks.engine.test_webhook_processing import Working
 from unit.webhooks.engine.test_webhook_reception import BODY, Hooks, signed
-from unit.webhooks.engine.test_webhook_work import Working
 
 HOUR = 500_000  # 08:00 UTC
 NOW = HOUR * 3600.0 + 60

@@ -15,8 +15,9 @@ from outkey.sync.engine.pull.records_to_rows import RecordsToRows
 from outkey.testing.fakes.basic import FakeResponse
 from outkey.webhooks.core.inbox.delivery import Delivery
 from outkey.webhooks.core.inbox.inbox import LEASE_SECONDS
-from outkey.webhooks.engine import work
-from outkey.webhooks.engine.work import DEFERRED_SECONDS, ReceivedEvent
+from outkey.webhooks.engine import processing
+from outkey.webhooks.engine.processing import DEFERRED_SECONDS
+from outkey.webhooks.engine.work import ReceivedEvent
 from outkey.webhooks.ports.webhooks import DeliveryQuery
 from unit.webhooks.engine.test_webhook_confirmation import (
     FUNCTION,
@@ -26,8 +27,8 @@ from unit.webhooks.engine.test_webhook_confirmation import (
     found,
     urls,
 )
+from unit.webhooks.engine.test_webhook_processing import Working, numbers
 from unit.webhooks.engine.test_webhook_reception import KEY, signed
-from unit.webhooks.engine.test_webhook_work import Working, numbers
 
 SECONDS = 3.0  # that the API needs for a response: two fill a share
 QUICK = """
@@ -101,7 +102,7 @@ def test_the_webhooks_that_used_up_their_shares_take_turns() -> None:
 def test_more_old_deliveries_than_a_round_has_do_not_hide_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(work, "AT_ONCE", 3)
+    monkeypatch.setattr(processing, "AT_ONCE", 3)
     hooks = SlowApi()
     for number in range(9):
         hooks.deliver("shop", form(f"tr_{number}"))

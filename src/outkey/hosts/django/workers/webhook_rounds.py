@@ -10,7 +10,7 @@ from outkey.foundation.core.shared_state import StateKind
 from outkey.hosts.django.workers.repeating_thread import RepeatingThread
 
 if TYPE_CHECKING:
-    from outkey.webhooks.engine.work import WebhookWork
+    from outkey.webhooks.engine.processing import WebhookWork
 
 ROUND_SECONDS = 1.0
 

@@ -17,7 +17,7 @@ from outkey.foundation.core.shared_state import Lease, StateKind
 from outkey.foundation.core.stored_times import SKEW_SECONDS
 from outkey.foundation.engine.duties import MONITORING, PRUNING, SCHEDULES, Duties
 from unit.application_in_memory import memory_host
-from unit.webhooks.engine.test_webhook_work import Working
+from unit.webhooks.engine.test_webhook_processing import Working
 
 AHEAD = 7200.0
 

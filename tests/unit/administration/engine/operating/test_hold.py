@@ -19,7 +19,7 @@ from unit.application_in_memory import memory_host
 from unit.sending.engine.tokens.test_tokens import Provider, send, world
 from unit.sync.engine.pull.test_sync_run import PULL, Api, FakeSync, fake_sync, people
 from unit.sync.engine.runs.test_sync_planner import fake_planner
-from unit.webhooks.engine.test_webhook_work import Working, numbers
+from unit.webhooks.engine.test_webhook_processing import Working, numbers
 
 EVERY_MINUTE = replace(PULL, schedule="* * * * *")
 

@@ -42,7 +42,7 @@ from unit.administration.core.findings.test_posture import Runtime, referring, v
 from unit.application_in_memory import memory_host
 from unit.sending.adapters.vouching.test_vouched_rows import line
 from unit.sync.engine.pull.test_sync_run import PULL, Api, fake_sync, people
-from unit.webhooks.engine.test_webhook_work import Working
+from unit.webhooks.engine.test_webhook_processing import Working
 
 ODD = OddTable()
 

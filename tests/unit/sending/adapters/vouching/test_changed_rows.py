@@ -43,7 +43,7 @@ from unit.application_in_memory import memory_host
 from unit.sending.adapters.vouching.test_vouched_rows import Home, home, line  # noqa: F401 - a fixture
 from unit.sync.engine.pull.test_sync_run import Api, fake_sync, people
 from unit.sync.engine.runs.test_sync_planner import HOURLY, fake_planner
-from unit.webhooks.engine.test_webhook_work import Working
+from unit.webhooks.engine.test_webhook_processing import Working
 
 CHANGED = changed_row_error(RowName("line", "contacts"))
 

@@ -15,8 +15,8 @@ from outkey.sync.core.mapping.versions import is_less, newer_rank, version_rank
 from outkey.sync.core.paging.response import greater_value
 from outkey.sync.core.pairs.pairs import is_host_newer
 from unit import application_in_memory
+from unit.webhooks.engine.test_webhook_processing import VERSIONED, Working, numbers
 from unit.webhooks.engine.test_webhook_reception import LINE
-from unit.webhooks.engine.test_webhook_work import VERSIONED, Working, numbers
 
 # An older version and a newer one, as senders write them.
 NEWER = [

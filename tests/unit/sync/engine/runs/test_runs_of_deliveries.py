@@ -26,8 +26,8 @@ from outkey.sync.engine.runs.run_in_progress import (
 from unit.sync.engine.pull.test_sync_run import fake_sync, people
 from unit.sync.engine.runs.test_audited_runs import host_with_line, rejecting_run
 from unit.webhooks.engine.test_webhook_confirmation import MOLLIE, form, receiving, urls
+from unit.webhooks.engine.test_webhook_processing import Working, numbers
 from unit.webhooks.engine.test_webhook_reception import DOCUMENT
-from unit.webhooks.engine.test_webhook_work import Working, numbers
 
 ENDED = Run(
     "1",

@@ -28,6 +28,7 @@ from unit.webhooks.core.verification.test_webhook_signing import (
     key_pair,
     signed_sample,
 )
+from unit.webhooks.engine.test_webhook_processing import Working, numbers
 from unit.webhooks.engine.test_webhook_reception import (
     BODY,
     DOCUMENT,
@@ -35,7 +36,6 @@ from unit.webhooks.engine.test_webhook_reception import (
     Hooks,
     signed,
 )
-from unit.webhooks.engine.test_webhook_work import Working, numbers
 
 GRAPH = Webhook("mail", "graph", line="orders")
 GRAPH_DOCUMENT = DOCUMENT.replace(

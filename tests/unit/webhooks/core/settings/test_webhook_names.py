@@ -7,8 +7,8 @@ from outkey.webhooks.core.settings.settings import Webhook
 from outkey.webhooks.core.settings.stored import StoredWebhook
 from outkey.webhooks.engine.stored_webhooks import WebhookSettings
 from unit.webhooks.engine.test_webhook_confirmation import MOLLIE
+from unit.webhooks.engine.test_webhook_processing import Working
 from unit.webhooks.engine.test_webhook_reception import Hooks
-from unit.webhooks.engine.test_webhook_work import Working
 
 OTHERS = """
 [webhook.starter]

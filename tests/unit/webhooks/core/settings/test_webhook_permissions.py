@@ -4,7 +4,6 @@ from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
-from unit.webhooks.engine.test_webhook_form import NEW, Rights
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.permission import Permission
@@ -21,6 +20,7 @@ from outkey.webhooks.core.settings.section import WEBHOOK_FIELDS
 from outkey.webhooks.core.settings.settings import Webhook
 from outkey.webhooks.core.settings.stored import SECRET
 from outkey.webhooks.engine.form import WebhookForm, form_values
+from unit.webhooks.engine.test_webhook_form import NEW, Rights
 from unit.webhooks.engine.test_webhook_reception import DOCUMENT, LINE, Hooks
 
 HOOK = Webhook("shop", "shopify", line="orders")

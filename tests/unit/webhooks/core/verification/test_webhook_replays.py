@@ -49,8 +49,8 @@ from unit.webhooks.core.verification.test_webhook_signing import (
     key_pair,
     signed_sample,
 )
+from unit.webhooks.engine.test_webhook_processing import Working
 from unit.webhooks.engine.test_webhook_reception import KEY, LINE, Hooks, signed
-from unit.webhooks.engine.test_webhook_work import Working
 
 Item = dict[str, object]
 SIGNED_BODIES = [

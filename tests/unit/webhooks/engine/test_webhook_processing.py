@@ -25,7 +25,8 @@ from outkey.sync.engine.runs.runner import refuse_unreceivable
 from outkey.webhooks.core.inbox.inbox import DeliveryState, InboxDelivery, ReplayScope
 from outkey.webhooks.core.settings.handlers import parse_handlers
 from outkey.webhooks.engine import inbox
-from outkey.webhooks.engine.work import ReceivedEvent, WebhookWork
+from outkey.webhooks.engine.processing import WebhookWork
+from outkey.webhooks.engine.work import ReceivedEvent
 from outkey.webhooks.ports.webhooks import DeliveryQuery
 from unit.webhooks.engine.test_webhook_reception import (
     DOCUMENT,
