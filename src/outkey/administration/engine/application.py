@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.administration.engine.editing.editing import Edit
     from outkey.administration.engine.editing.key_steps import KeyAdministration
     from outkey.administration.engine.subjects.lines import LineActions
-    from outkey.administration.engine.subjects.synchronization import Synchronization
+    from outkey.administration.engine.subjects.runs import Synchronization
     from outkey.administration.engine.subjects.webhooks import Webhooks
     from outkey.administration.engine.watching.audit_trail import AuditTrail
     from outkey.administration.engine.watching.background import BackgroundWork
@@ -355,9 +355,7 @@ class Application:
     @property
     def sync(self) -> Synchronization:
         """Runs of sync lines and pairs: starting, retrying, cancelling them."""
-        from outkey.administration.engine.subjects.synchronization import (  # noqa: PLC0415
-            Synchronization,
-        )
+        from outkey.administration.engine.subjects.runs import Synchronization  # noqa: PLC0415
 
         return Synchronization(
             self.registry, self.runs, self.audit, self.queue, self.sync_ports

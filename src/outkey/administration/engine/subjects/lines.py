@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
 
     from outkey.administration.core.document.document import Document
     from outkey.administration.engine.editing.administration import Administration
-    from outkey.administration.engine.subjects.synchronization import Synchronization
+    from outkey.administration.engine.subjects.runs import Synchronization
     from outkey.foundation.core.findings.checks import Finding
     from outkey.sync.core.line.line import SyncLine
     from outkey.sync.core.line_form.sample import LineSample

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from collections.abc import Callable, Iterator
 
     from outkey.administration.engine.editing.administration import Administration
-    from outkey.administration.engine.subjects.synchronization import Synchronization
+    from outkey.administration.engine.subjects.runs import Synchronization
     from outkey.foundation.core.findings.checks import Finding
     from outkey.foundation.core.findings.conditions import Condition
     from outkey.foundation.core.secret import Secret
@@ -32,9 +32,10 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.webhooks.engine.inbox import Inbox
     from outkey.webhooks.engine.monitoring import WebhookWatch
     from outkey.webhooks.engine.overview import WebhookOverview
+    from outkey.webhooks.engine.processing import WebhookWork
     from outkey.webhooks.engine.reception import Reception, ReceptionPorts
     from outkey.webhooks.engine.stored_webhooks import WebhookSettings
-    from outkey.webhooks.engine.work import Handler, WebhookWork
+    from outkey.webhooks.engine.work import Handler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +208,7 @@ class Webhooks:
 
     def work(self, stopping: Callable[[], bool] = lambda: False) -> WebhookWork:
         """Return what processes deliveries; a worker calls its `round`."""
-        from outkey.webhooks.engine.work import WebhookWork, WorkPorts  # noqa: PLC0415
+        from outkey.webhooks.engine.processing import WebhookWork, WorkPorts  # noqa: PLC0415
 
         ports = self.ports()
         return WebhookWork(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.administration.engine.subjects.synchronization import Synchronization
+from outkey.administration.engine.subjects.runs import Synchronization
 from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,
