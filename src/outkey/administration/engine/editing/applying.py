@@ -14,7 +14,6 @@ from outkey.administration.core.document.removals import (
 from outkey.administration.core.policy.parsing import refuse_blocked
 from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.engine.editing.changes import ConfigurationChange
-from outkey.administration.engine.editing.pair_checks import refuse_unfit_pairs
 from outkey.foundation.core.errors import (
     ConfigError,
     InactiveConfiguration,
@@ -29,6 +28,7 @@ from outkey.foundation.core.groups import groups_of
 from outkey.foundation.core.script_syntax import check_transform
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text, build_text, join_texts
+from outkey.foundation.ports.expressions import PathCompiler
 from outkey.sending.core.configuration.checks import (
     KEYS_NOT_NAMED,
     REFERENCE_REPLACES_VALUE,
@@ -46,6 +46,7 @@ from outkey.sending.engine.wire.context import SendContext
 from outkey.sync.core.databases.section import OtherDatabase, database_table
 from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.mapping.records import Target
+from outkey.sync.core.pairs.rules import refuse_shared_lines, refuse_unfit_pair
 from outkey.sync.core.pairs.section import Pair, pair_table
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.engine.sync_settings import SyncSettings
@@ -133,7 +134,9 @@ def apply(  # noqa: PLR0913 - a document is about all of these
     registry = administration.registry
     refuse_stray_lines(registry, document)
     compared = _compare_document(registry, document, settings, hooks)
-    refuse_unfit_pairs(registry, document, compared.known_pairs, context.paths, targets)
+    _refuse_unfit_pairs(
+        registry, document, compared.known_pairs, context.paths, targets
+    )
     if compared.hooks:
         compared.hooks.refuse_unfit(document)
     refuse_blocked(administration.policy(), (change.made for change in changes))
@@ -556,3 +559,26 @@ def _secret_opener(context: SendContext, change: ConfigurationChange) -> SecretO
         return context.open(replace(made, record=""), name)
 
     return open_secret
+
+
+def _refuse_unfit_pairs(
+    registry: Registry,
+    document: Document,
+    stored: Mapping[str, Pair],
+    paths: PathCompiler,
+    targets: Callable[[], Sequence[Target]],
+) -> None:
+    """Refuse pairs whose lines do not fit each other, as the document leaves them."""
+    pairs = {**stored, **{pair.name: pair for pair in document.pairs}}
+    refuse_shared_lines(pairs.values())
+    new = {line.name: line for line in document.lines}
+    for pair in pairs.values():
+        if pair not in document.pairs and not {pair.pull, pair.push} & new.keys():
+            continue
+        lines = {**new}
+        for name in {pair.pull, pair.push} - new.keys():
+            with suppress(UnknownConfiguration):
+                lines[name] = registry.line(name)
+        refuse_unfit_pair(pair, lines, targets)
+        if pair.api_changed:
+            paths.compile(pair.api_changed, field=f"pair.{pair.name}.api_changed")
