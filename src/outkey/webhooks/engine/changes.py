@@ -1,5 +1,6 @@
 """Changes of webhooks, each recorded in the audit first."""
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -8,8 +9,9 @@ from typing import Protocol
 from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
 from outkey.foundation.core.fields.changes import FieldChange
 from outkey.foundation.core.fields.field_kinds import Audited
+from outkey.foundation.core.limited_json import read_limited_json
 from outkey.foundation.core.permission import Allowed, Requirement
-from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.secret import MASK, Secret
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.expressions import PathCompiler
 from outkey.sending.core.audit.changed_values import audited_texts
@@ -17,6 +19,7 @@ from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.configuration.drafts import ConfigurationDraft
 from outkey.sending.core.configuration.permissions import ASK_ADMINISTRATOR
 from outkey.sending.core.configuration.secret_values import refuse_unusable
+from outkey.sending.engine.exchange.echoed_secrets import EchoDetector, reveals_secret
 from outkey.sending.ports.sending import Audit
 from outkey.sync.core.line.line import Sync, SyncLine
 from outkey.sync.core.pairs.section import Pair
@@ -42,7 +45,6 @@ from outkey.webhooks.core.settings.stored import PREVIOUS, SECRET, StoredWebhook
 from outkey.webhooks.engine.inbox import Inbox
 from outkey.webhooks.engine.offers import has_offer
 from outkey.webhooks.engine.samples import with_mark
-from outkey.webhooks.engine.shown_content import masked_content
 from outkey.webhooks.engine.stored_webhooks import WebhookSettings
 
 
@@ -436,3 +438,37 @@ def _refuse_unfit_line(
     refuse_unreceivable(line.sync, is_paired=name in paired)
     if webhook.confirm and webhook.configuration not in {"", line.configuration}:
         raise ConfigError(Text("the sync line belongs to another configuration"))
+
+
+def masked_content(
+    content: DeliveryContent, secrets: Sequence[Secret]
+) -> DeliveryContent:
+    """Return headers and body with a mask for each value that repeats a secret.
+
+    The body stays as it is if it has none. Where the secret can still be recognised
+    afterwards, or the body is not JSON, the whole body is masked.
+    """
+    text = content.body.decode(errors="replace")
+    if not reveals_secret(secrets, [text, content.headers]):
+        return content
+    detector = EchoDetector()
+    detector.look_for(secrets)
+    headers = tuple(
+        (name, MASK if reveals_secret(secrets, value) else value)
+        for name, value in content.headers
+    )
+    body = content.body
+    if reveals_secret(secrets, text):
+        body = _masked_body(content.body, detector)
+    if reveals_secret(secrets, body.decode()):
+        body = MASK.encode()
+    return DeliveryContent(headers, body)
+
+
+def _masked_body(body: bytes, detector: EchoDetector) -> bytes:
+    """Return the JSON of a body with masks; only a mask if it is not JSON."""
+    try:
+        document = read_limited_json(body)
+    except ValueError:
+        return MASK.encode()
+    return json.dumps(detector.masked(document), ensure_ascii=False).encode()

@@ -18,7 +18,7 @@ from outkey.webhooks.core.inbox.delivery import Delivery, Verified
 from outkey.webhooks.core.schemes.schemes import SCHEMES
 from outkey.webhooks.core.settings.settings import Webhook
 from outkey.webhooks.core.settings.stored import PREVIOUS, SECRET
-from outkey.webhooks.engine.shown_content import masked_content
+from outkey.webhooks.engine.changes import masked_content
 from outkey.webhooks.engine.work import ReceivedEvent
 from unit.webhooks.core.verification.test_webhook_signing import (
     ONLY_BY_SENDER,
