@@ -194,7 +194,7 @@ SECTIONS: tuple[CommandSection, ...] = (
             ),
             CommandEntry(
                 "people",
-                "operating.users:people_app",
+                "operating.privacy:people_app",
                 "Export or erase what is stored about users.",
             ),
             CommandEntry(
