@@ -11,7 +11,7 @@ import pytest
 
 from cli.conftest import Terminal
 from cli.test_terminal import outkey_on_terminal
-from outkey.hosts.cli.printing.json_format import MAX_FORMATTED, formatted_json
+from outkey.hosts.cli.printing.presenters import MAX_FORMATTED, formatted_json
 
 BODIES = {
     "/json": b'{"id":1.10,"big":12345678901234567890,"list":[],"text":"a\\u001b[2J"}',

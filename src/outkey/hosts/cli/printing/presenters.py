@@ -1,6 +1,7 @@
 """How commands show configurations and responses; of secrets, only their state."""
 
 import os
+import re
 import sys
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from outkey.foundation.core.errors import resume_hint
 from outkey.foundation.core.fields.field_kinds import Field
-from outkey.hosts.cli.printing.json_format import formatted_json
+from outkey.foundation.core.limited_json import read_limited_json
 from outkey.hosts.cli.printing.output import (
     print_line,
     visible,
@@ -208,3 +209,40 @@ def _runs_text(line: "DependentLine") -> str:
     if line.has_more_runs:
         return f"more than {line.runs} runs"
     return {0: "no runs", 1: "1 run"}.get(line.runs, f"{line.runs} runs")
+
+
+MAX_FORMATTED = 1024 * 1024  # bytes; more is not read on a terminal
+_INDENT = "  "
+_PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+_PAIRS = {"{": "}", "[": "]"}
+
+
+def formatted_json(body: bytes) -> str | None:
+    """Return a JSON object or list with a line for each value; None if it is neither.
+
+    What parsers disagree on, such as a name that is repeated, is not formatted.
+    """
+    if len(body) > MAX_FORMATTED or not body.lstrip().startswith((b"{", b"[")):
+        return None
+    try:
+        read_limited_json(body)
+    except ValueError:
+        return None
+    return "".join(_formatted_pieces(_PIECE.findall(body.decode())))
+
+
+def _formatted_pieces(pieces: list[str]) -> Iterator[str]:
+    """Yield pieces of JSON with line breaks and spaces between them."""
+    depth = 0
+    for piece, follower in zip(pieces, [*pieces[1:], ""], strict=True):
+        is_empty = _PAIRS.get(piece) == follower
+        if piece in _PAIRS and not is_empty:
+            depth += 1
+        is_last = follower in {"}", "]"} and piece not in _PAIRS
+        if is_last:
+            depth -= 1
+        yield piece
+        if piece == ":":
+            yield " "
+        elif piece == "," or is_last or (piece in _PAIRS and not is_empty):
+            yield "\n" + _INDENT * depth
