@@ -1,5 +1,6 @@
 """Operations on configurations, and the presets that they are made from."""
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
@@ -12,11 +13,11 @@ from outkey.foundation.core.secret import Secret
 from outkey.hosts.django.api import schemas
 from outkey.hosts.django.api.access import granted
 from outkey.hosts.django.api.interface import operation
-from outkey.hosts.django.api.presenters import report_facts
 from outkey.hosts.django.api.responses import empty_response, json_response
-from outkey.hosts.preview_facts import preview_facts
+from outkey.hosts.preview_facts import finding_facts, preview_facts
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.facts import configuration_facts, summary_facts
+from outkey.sending.engine.connection_test import Report
 from outkey.sending.engine.exchange.calls import RequestContent
 
 TAG = "configurations"
@@ -220,3 +221,27 @@ def list_presets(request: HttpRequest) -> HttpResponse:
     """List what outkey knows about providers."""
     presets = granted(request).presets()
     return json_response([preset_facts(preset) for preset in presets])
+
+
+def report_facts(report: Report) -> dict[str, object]:
+    """Return the report of a test."""
+    return {
+        "configuration": report.configuration,
+        "ok": report.ok,
+        "status": report.status,
+        "cause": report.cause,
+        "remedy": report.remedy,
+        "steps": [asdict(step) for step in report.steps],
+        "reasons": [
+            {
+                "id": suspicion.reason.id,
+                "title": suspicion.reason.title,
+                "evidence": suspicion.evidence,
+                "remedy": suspicion.remedy,
+            }
+            for suspicion in report.suspicions
+        ],
+        "findings": [
+            finding_facts(finding, report.configuration) for finding in report.findings
+        ],
+    }
