@@ -4,6 +4,7 @@ Every rule about what a field takes is here, so that all formats follow the same
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -12,7 +13,6 @@ from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.importing.core.report import ImportedConfiguration, ImportReport, shown_name
-from outkey.importing.core.scripts import aws_script
 from outkey.importing.core.seen import (
     Auth,
     AwsAuth,
@@ -405,3 +405,27 @@ def _reference_for(name: str, secret: str) -> Reference:
     if not variable[:1].isalpha() or variable.startswith(OWN_PREFIX):
         variable = f"API_{variable}"
     return Reference(Store.ENV, variable)
+
+
+_END = "\n# They hold for REGION and SERVICE as above"
+
+
+def aws_script(
+    text: str, *, region: str, service: str, headers: Mapping[str, str]
+) -> str:
+    """Return the script for this region and service, without its examples.
+
+    The examples hold for the region and service of the example only.
+    """
+    text = text.partition(_END)[0].rstrip() + "\n"
+    for name, value in (("REGION", region), ("SERVICE", service)):
+        if value:
+            text = _with_constant(text, name, value)
+    if headers:
+        text = _with_constant(text, "MORE_HEADERS", dict(headers))
+    return text
+
+
+def _with_constant(text: str, name: str, value: object) -> str:
+    line = f"{name} = {value!r}"
+    return re.sub(rf"(?m)^{name} = .*$", lambda _: line, text, count=1)
