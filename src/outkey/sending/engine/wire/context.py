@@ -17,7 +17,6 @@ from outkey.sending.engine.wire.clock_offsets import ClockOffsets
 from outkey.sending.engine.wire.lockout_guard import LockoutGuard
 from outkey.sending.engine.wire.nonces import Nonces
 from outkey.sending.engine.wire.proxies import NO_PROXIES, Proxies
-from outkey.sending.engine.wire.vouched_scripts import VouchedScripts
 
 if TYPE_CHECKING:
     from outkey.foundation.core.origin import Origin
@@ -28,6 +27,35 @@ if TYPE_CHECKING:
     from outkey.sending.core.request.assembly import SecretOpener
     from outkey.sending.engine.wire.egress import Egress
     from outkey.sending.ports.sending import Permits, Scripts, Secrets, Signer, Tokens
+
+
+_MOST = 1024
+
+
+class VouchedScripts:
+    """The configurations whose script is the one that was saved; one for each name.
+
+    The object of a configuration and the voucher in it never change, so one comparison
+    is enough. After a change it is another object, which is compared again.
+    """
+
+    def __init__(self) -> None:
+        self._compared: dict[str, tuple[Secrets, Configuration]] = {}
+
+    def has(self, secrets: Secrets, configuration: Configuration) -> bool:
+        """Whether these secrets have vouched for the script of this very object."""
+        compared = self._compared.get(configuration.name)
+        return (
+            compared is not None
+            and compared[1] is configuration
+            and compared[0] is secrets
+        )
+
+    def add(self, secrets: Secrets, configuration: Configuration) -> None:
+        """Remember that these secrets vouch for the script of this object."""
+        if len(self._compared) >= _MOST:
+            self._compared.clear()
+        self._compared[configuration.name] = secrets, configuration
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from outkey.sending.core.request.script import (
     secret_digest,
 )
 from outkey.sending.engine.exchange.scripts import ScriptTrial, is_vouched, try_script
-from outkey.sending.engine.wire.vouched_scripts import VouchedScripts
+from outkey.sending.engine.wire.context import VouchedScripts
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes.basic import FakeWorld
 from unit.administration.engine.editing.test_changes import Office
