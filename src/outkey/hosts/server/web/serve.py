@@ -1,5 +1,6 @@
 """The pages on a production server: its socket, first administrator and greeting."""
 
+import ctypes
 import os
 import resource
 import secrets
@@ -26,7 +27,6 @@ from outkey.hosts.server.sign_ins import SignInRounds
 from outkey.hosts.server.users.personal import delete_old
 from outkey.hosts.server.users.user_changes import key_of
 from outkey.hosts.server.web.listener import LEAST_DESCRIPTORS, Server
-from outkey.hosts.server.web.memory import give_large_blocks_back
 from outkey.hosts.server.web.middleware import ClientAddress, CountedAddress
 from outkey.hosts.webhook_ports import body_limit, read_mebibytes
 from outkey.sending.adapters.transport.listeners_file import reachable, web_url
@@ -187,3 +187,18 @@ def serve(server: Server, threads: list[Helper]) -> None:
     finally:
         for thread in threads:
             thread.end()
+
+
+_M_MMAP_THRESHOLD = -3  # of the C library's malloc.h
+_LARGE = 1024 * 1024
+
+
+def give_large_blocks_back() -> None:
+    """Let the C library return each large block when it is no longer used.
+
+    Without this it keeps blocks of the size that it has once returned, in each thread:
+    some bodies of 25 MiB leave a process with hundreds of MiB. Other C libraries do not
+    have this setting.
+    """
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)
