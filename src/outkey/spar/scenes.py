@@ -6,13 +6,14 @@ server, `logins.py` the logins.
 """
 
 import hmac
+import re
 import time
 import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from outkey.spar.authorization import AUTHORIZATION
-from outkey.spar.drill import drill
 from outkey.spar.exchange import Stage
 from outkey.spar.logins import LOGINS, PASSWORD, USERNAME
 from outkey.spar.records import OAuthError
@@ -279,6 +280,54 @@ def _play_hints(stage: Stage) -> None:
     stage.respond(200, {"hinted": True})
 
 
+_ISSUED = re.compile(r"spar-at-[0-9a-f]+")
+_INVALID = (
+    'Bearer realm="spar", error="invalid_token", error_description="Expired or unknown"'
+)
+
+
+class _CannedResponse(NamedTuple):
+    """A response that is the same each time."""
+
+    status: int
+    body: dict[str, object]
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+_FAILURES = {
+    "wrong": _CannedResponse(401, {"error": "unauthorized"}),
+    "expired-403": _CannedResponse(403, {"error": "forbidden"}),
+    # As Slack refuses.
+    "error-in-200": _CannedResponse(200, {"ok": False, "error": "invalid_auth"}),
+    "limited": _CannedResponse(429, {"error": "rate_limited"}, (("Retry-After", "5"),)),
+    "unavailable": _CannedResponse(503, {"error": "unavailable"}),
+    # As Amazon S3 refuses.
+    "skewed": _CannedResponse(403, {"Code": "RequestTimeTooSkewed"}),
+}
+
+
+def _play_drill(stage: Stage) -> None:
+    """Fail as `/drill/NAME` names it for the first `?times=` requests (all by default).
+
+    Then succeed. Names: `wrong`, `expired-403`, `error-in-200`, `limited`,
+    `unavailable`, `skewed`, `welcome`. A token of the authorization server, in any
+    header, must be live.
+    """
+    failure = _FAILURES.get(stage.rest)
+    tokens = _ISSUED.findall(" ".join(stage.headers.values()))
+    if failure is not None and _arrival_count(stage) <= stage.number("times", 1e9):
+        stage.respond(failure.status, failure.body, *failure.headers)
+    elif all(map(stage.authority.access, tokens)):
+        stage.respond(200, {"welcome": True})
+    else:
+        stage.respond(401, {"error": "invalid_token"}, ("WWW-Authenticate", _INVALID))
+
+
+def _arrival_count(stage: Stage) -> int:
+    """Return how many requests for this scene arrived, this one included."""
+    return sum(arrival.path == stage.path for arrival in list(stage.journal))
+
+
 SCENES: dict[str, Callable[[Stage], None]] = {
     "": _list_scenes,
     "basic": _play_basic,
@@ -301,7 +350,7 @@ SCENES: dict[str, Callable[[Stage], None]] = {
     "impatient": _play_impatience,
     "hints": _play_hints,
     "records": records,
-    "drill": drill,
+    "drill": _play_drill,
     **AUTHORIZATION,
     **LOGINS,
 }
