@@ -47,8 +47,14 @@ from outkey.sync.core.line.line import (
     Writes,
 )
 from outkey.sync.core.mapping.records import FieldKind, WriteOutcome, Written
-from outkey.sync.core.run.rejections import group_rejections
-from outkey.sync.core.run.run import ChildCounts, Counts, RejectedRecord, Run, RunState
+from outkey.sync.core.run.run import (
+    ChildCounts,
+    Counts,
+    RejectedRecord,
+    Run,
+    RunState,
+    group_rejections,
+)
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.engine.pull.record_mapper import effect_of
 from outkey.sync.engine.runs.line_plan import SyncPorts

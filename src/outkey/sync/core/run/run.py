@@ -1,7 +1,7 @@
 """One run of a sync line: its state, its checkpoint, and the records it rejected."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
@@ -320,3 +320,17 @@ class RejectionGroup:
     field: str
     count: int
     example: str = ""  # the excerpt of the first of them
+
+
+def group_rejections(records: Iterable[RejectedRecord]) -> list[RejectionGroup]:
+    """Return rejected records by reason and field, the most frequent first."""
+    counts: Counter[tuple[str, str]] = Counter()
+    examples: dict[tuple[str, str], str] = {}
+    for record in records:
+        group = record.reason, record.field
+        counts[group] += 1
+        examples.setdefault(group, record.excerpt)
+    return [
+        RejectionGroup(reason, field, count, examples[reason, field])
+        for (reason, field), count in counts.most_common()
+    ]

@@ -226,7 +226,7 @@ class Runs:
 
     def rejection_groups(self, run_id: str) -> list[RejectionGroup]:
         """Count the rejected records of a run by reason and field, most first."""
-        from outkey.sync.core.run.rejections import group_rejections  # noqa: PLC0415
+        from outkey.sync.core.run.run import group_rejections  # noqa: PLC0415
 
         return group_rejections(self._every_rejected(self.get(run_id).id))
 
