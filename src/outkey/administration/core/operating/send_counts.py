@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from outkey.foundation.core.counts import add_one
+from outkey.foundation.core.groups import add_one
 from outkey.foundation.core.state_shapes import known_members
 from outkey.sending.core.audit.events import Tag
 

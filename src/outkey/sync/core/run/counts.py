@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from outkey.foundation.core.counts import add_one
+from outkey.foundation.core.groups import add_one
 from outkey.foundation.core.state_shapes import known_members
 from outkey.sync.core.run.run import Counts, Run, RunState
 
