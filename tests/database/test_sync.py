@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from database.conftest import stored_runs
 from outkey.administration.core.findings.monitoring import run_conditions
-from outkey.administration.ports.monitoring import LineRuns
+from outkey.administration.ports.installation import LineRuns
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.errors import (

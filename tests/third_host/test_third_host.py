@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from outkey.administration.ports import monitoring
+from outkey.administration.ports.installation import LineRuns
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.core.errors import AuditUnavailable, StorageUnavailable
 from outkey.foundation.ports import database as database_ports
@@ -102,7 +102,7 @@ ROW_PORTS = (
     storage.TokenRows,
     storage.AuditRows,
     database_ports.StateRows,
-    monitoring.LineRuns,
+    LineRuns,
     sync.RunRows,
     sync.LedgerRows,
     sync.PairRows,
@@ -221,7 +221,7 @@ class TestAgreementTable(OnSqlite, PairRowsContract, StoredPairsContract):
 
 
 class TestLatestRuns(OnSqlite, LineRunsContract):
-    def make(self) -> tuple[monitoring.LineRuns, sync.RunRows]:
+    def make(self) -> tuple[LineRuns, sync.RunRows]:
         tables = self.add_lines()
         return tables.line_runs, tables.runs
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from outkey.administration.core.policy.policy import Policy
-    from outkey.administration.ports.monitoring import LineRuns
+    from outkey.administration.ports.installation import LineRuns
     from outkey.foundation.core.stored_values import OddRow
     from outkey.foundation.ports.database import StateRows
     from outkey.sending.adapters.scripts_locked.pool import LockedScripts

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from outkey.administration.core.findings.monitoring import LineRun
-from outkey.administration.ports.monitoring import LineRuns
+from outkey.administration.ports.installation import LineRuns
 from outkey.foundation.core.errors import (
     ConfigError,
     LineBusy,

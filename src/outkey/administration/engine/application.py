@@ -43,12 +43,13 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.administration.ports.installation import (
         Keys,
         KeySteps,
+        LineRuns,
+        Notifier,
         Presets,
         SealedSecrets,
         ServerAddresses,
         VouchedRows,
     )
-    from outkey.administration.ports.monitoring import LineRuns, Notifier
     from outkey.foundation.core.errors import OutkeyError
     from outkey.foundation.core.fields.choices import Network
     from outkey.foundation.core.findings.checks import Finding

@@ -1,13 +1,18 @@
-"""Interfaces of an installation besides its tables: keys, presets, servers."""
+"""Interfaces of an installation besides its tables: keys, presets, runs, notices."""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from outkey.administration.core.findings.changed_rows import ChangedRow
 from outkey.administration.core.presets.presets import Preset
 from outkey.sending.ports.sending import Listeners
 from outkey.sending.ports.storage import SecretStore
+
+if TYPE_CHECKING:
+    from outkey.administration.core.findings.monitoring import LineRun, Notice
 
 
 class SealingKey(Protocol):
@@ -119,3 +124,20 @@ class ServerAddresses(Listeners, Protocol):
 
     def hold(self, host: str, port: int) -> AbstractContextManager[None]:
         """Publish what a server listens on while the block runs."""
+
+
+class LineRuns(Protocol):
+    """The last runs of sync lines."""
+
+    def latest(self) -> list[LineRun]:
+        """Return the last run of each line, and its last dry run, if any.
+
+        Runs of deliveries are not among them: they show nothing about the line.
+        """
+
+
+class Notifier(Protocol):
+    """A way to notify users."""
+
+    def send(self, notices: Sequence[Notice]) -> None:
+        """Report what has opened and what has recovered; best effort, never raises."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from outkey.administration.adapters.notices_log import LoggedNotices
 from outkey.administration.adapters.notices_webhook import WebhookNotices
 from outkey.administration.engine.application import Application
-from outkey.administration.ports.monitoring import Notifier
+from outkey.administration.ports.installation import Notifier
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.origin import Location, parse_endpoint

@@ -18,7 +18,7 @@ from outkey.administration.core.findings.monitoring import (
     update_baseline,
 )
 from outkey.administration.core.findings.notice_checks import NOTICE_CHECK_BY_ID
-from outkey.administration.ports.monitoring import LineRuns, Notifier
+from outkey.administration.ports.installation import LineRuns, Notifier
 from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_times import is_possible
