@@ -183,7 +183,7 @@ class TestRegistryInDjango(RegistryContract):
 class TestDjangoAuditRows(AuditRowsContract):
     def make(self) -> AuditRows:
         from outkey.hosts.django.rows.audit import DjangoAuditRows
-        from outkey.sending.core.audit.durability import Durability
+        from outkey.sending.core.audit.events import Durability
 
         return DjangoAuditRows(lambda: Durability.PROCESS)
 

@@ -11,7 +11,7 @@ from outkey.administration.engine.watching.monitoring import open_notices
 from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.engine.duties import MONITORING, SCHEDULES
-from outkey.sending.core.audit.durability import Durability
+from outkey.sending.core.audit.events import Durability
 from outkey.sending.core.request.rate_limit import Pace
 
 

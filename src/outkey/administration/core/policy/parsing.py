@@ -17,7 +17,7 @@ from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.origin import parse_base_url, parse_proxy_url
 from outkey.foundation.core.text import Text, join_texts
 from outkey.foundation.core.toml.parsing import parse_toml
-from outkey.sending.core.audit.durability import Durability
+from outkey.sending.core.audit.events import Durability
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.reference import parse_reference
 from outkey.sending.core.request.proxy import ProxyPolicy

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from outkey.sending.core.audit.durability import Durability
+from outkey.sending.core.audit.events import Durability
 from outkey.sending.core.request.proxy import ProxyPolicy
 
 

@@ -14,7 +14,7 @@ from outkey.administration.core.operating.checklist import CHECKLIST, CheckedLin
 from outkey.foundation.core.findings.checks import Finding, Level
 from outkey.hosts.cli.printing.output import finding_facts, json_text, visible
 from outkey.hosts.cli.printing.times import with_local_times
-from outkey.sending.core.audit.durability import Durability
+from outkey.sending.core.audit.events import Durability
 
 Findings = list[tuple[str, Finding]]
 _COLOURS = {Level.ERROR: "31", Level.WARNING: "33", Level.NOTICE: "36"}  # ANSI

@@ -29,7 +29,7 @@ from outkey.sending.core.audit.chain import (
     facts_of,
     key_id_of,
 )
-from outkey.sending.core.audit.durability import Durability
+from outkey.sending.core.audit.events import Durability
 
 BATCH = 2000
 ROW_COLUMNS = ("number", "body", "mac", *Label._fields)

@@ -28,7 +28,7 @@ from outkey.hosts.django.rows.raw_sql import (
     with_question_marks,
 )
 from outkey.sending.core.audit.chain import ChainRow, Label
-from outkey.sending.core.audit.durability import Durability
+from outkey.sending.core.audit.events import Durability
 
 PER_STATEMENT = 500
 COLUMNS = ("stream_id", "number", *Label._fields, "body", "mac")

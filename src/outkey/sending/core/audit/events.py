@@ -8,6 +8,14 @@ from typing import NamedTuple
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.message import Request, Source
 
+
+class Durability(StrEnum):
+    """The level that the operator chooses; both require a record before a send."""
+
+    PROCESS = "process"  # a killed process
+    POWER = "power"  # a power failure as well
+
+
 # The outcome of a request without credentials that a server refused, as Digest begins
 # and as a connection test proves that credentials are needed. It is no failure.
 CHALLENGED = "challenged"

@@ -37,8 +37,7 @@ from outkey.sending.core.audit.chain import (
     sign_checkpoint,
     sign_sighting,
 )
-from outkey.sending.core.audit.durability import Durability
-from outkey.sending.core.audit.events import Change, Outcome, Tag
+from outkey.sending.core.audit.events import Change, Durability, Outcome, Tag
 from outkey.sending.core.configuration.configuration import Configuration, SecretState
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.health import Health, Summary
