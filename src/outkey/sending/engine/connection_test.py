@@ -43,7 +43,7 @@ from outkey.sending.core.login.checks import refuse_unusable_login
 from outkey.sending.core.login.failures import LOGIN_PATH
 from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.assembly import Call, authenticated_request
-from outkey.sending.core.request.challenge import parse_challenges
+from outkey.sending.core.request.challenge import KNOWN_SCHEMES, parse_challenges
 from outkey.sending.core.request.message import BODY_READ, Peer, Response
 from outkey.sending.engine.exchange.echoed_secrets import reveals_secret, sent_secrets
 from outkey.sending.engine.exchange.scripts import sign
@@ -57,9 +57,7 @@ if TYPE_CHECKING:  # loaded where a test fails
 SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: repeating them changes nothing
 LONG_WORD = re.compile(r"\S{24,}")
 # Of what a server offers only these are stored: anything else is its own text.
-KNOWN_SCHEMES = frozenset(
-    {"basic", "bearer", "digest", "dpop", "hoba", "mutual", "negotiate", "ntlm"}
-)
+STORED_SCHEMES = frozenset(scheme.lower() for scheme in KNOWN_SCHEMES)
 PROVES_NOTHING = TEST_PROVES_NOTHING.finding("verification.test_path")
 
 
@@ -350,7 +348,7 @@ class ConnectionTest:
     def _learn(self, response: Response) -> None:
         """Store which schemes the server offers, and how far its clock is off."""
         challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
-        schemes = {challenge.scheme for challenge in challenges} & KNOWN_SCHEMES
+        schemes = {challenge.scheme for challenge in challenges} & STORED_SCHEMES
         if schemes:
             self._seen["offered"] = sorted(schemes)
         offset = self._context.offsets.of(

@@ -24,11 +24,12 @@ from outkey.sending.core.configuration.pasted import (
     visible_text,
 )
 from outkey.sending.core.diagnosis.evidence import Clue, Evidence, fix_of
+from outkey.sending.core.request.challenge import CREDENTIAL_WORDS
 from outkey.sending.core.request.headers import tidy_token, tidy_value
 
 _STATUSES = frozenset({400, 401, 403, 404, 422})
 _SCHEME = re.compile(r"[A-Za-z][\w-]*[ ]+")
-_ROW_SCHEMES = ("basic ", "bearer ", "digest ", "token ", "apikey ")
+_ROW_SCHEMES = tuple(f"{word.lower()} " for word in CREDENTIAL_WORDS)
 _TRIAL_KEYS = ("sk_test_", "rk_test_", "pk_test_", "test_", "sandbox_", "TEST-")
 _LIVE_KEYS = ("sk_live_", "rk_live_", "pk_live_", "live_", "prod_")
 

@@ -12,6 +12,7 @@ from outkey.sending.core.diagnosis.evidence import Clue, Evidence, Fix, fix_of
 from outkey.sending.core.diagnosis.mentions import by_mentions
 from outkey.sending.core.diagnosis.phrases import by_phrases
 from outkey.sending.core.diagnosis.reasons import REASONS
+from outkey.sending.core.request.challenge import KEY_SCHEMES, KNOWN_SCHEMES
 from outkey.sending.core.request.digest import strongest_challenge
 from outkey.sending.core.request.expired_marker import (
     FORBIDDEN,
@@ -20,8 +21,6 @@ from outkey.sending.core.request.expired_marker import (
 )
 from outkey.sending.core.request.message import seconds_to_wait
 
-_SCHEMES = ("Basic", "Bearer", "Digest", "DPoP", "Negotiate", "NTLM")
-_KEY_SCHEMES = frozenset({"apikey", "api-key", "x-api-key", "key"})
 # RFC 6750 §3.1: invalid_token is expired, revoked, malformed or invalid; the
 # description may be more precise.
 _DESCRIBED = (
@@ -164,7 +163,7 @@ def by_status(evidence: Evidence) -> Iterator[Clue]:
             status=status,
         )
         remedy = NO_TEXT
-        if wanted := evidence.offered & set(map(str.lower, _SCHEMES)):
+        if wanted := evidence.offered & set(map(str.lower, KNOWN_SCHEMES)):
             asked = Text("The API asks for {wanted}.", wanted=_scheme_names(wanted))
             remedy = join_texts([REASONS["no-credentials-sent"].remedy, asked])
         yield Clue(85 if status == 401 else 55, "no-credentials-sent", text, remedy)
@@ -248,7 +247,7 @@ def _by_scheme(evidence: Evidence) -> Iterator[Clue]:
             if evidence.secret_rows
             else Text("a client certificate alone")
         )
-    if offered & _KEY_SCHEMES:
+    if offered & KEY_SCHEMES:
         text = Text(
             "WWW-Authenticate asks for an API key; this configuration sends {sent}.",
             sent=sent,
@@ -305,7 +304,7 @@ def _scheme_fix(ours: AuthenticationType, offered: Container[str]) -> Fix | None
 
 def _scheme_names(schemes: set[str]) -> Text:
     """Return the names of schemes; any other name is remote text and not repeated."""
-    names = [name for name in _SCHEMES if name.lower() in schemes]
+    names = [name for name in KNOWN_SCHEMES if name.lower() in schemes]
     if not names:
         return Text("another scheme")
     text = Text("{scheme}", scheme=names[0])

@@ -16,6 +16,7 @@ from outkey.sending.core.configuration.checks import configuration_findings
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import PLACEHOLDER
 from outkey.sending.core.request.assembly import Call, authenticated_request
+from outkey.sending.core.request.challenge import CREDENTIAL_WORDS
 from outkey.sending.core.request.message import Header, Request, Source
 from outkey.sending.core.request.sent_secrets import public_text, visible_texts
 from outkey.sending.core.request.token_place import token_prefix
@@ -28,16 +29,7 @@ DIGEST_NOTE = Text(
     " a challenge of the server."
 )
 _CURL_SETS_ITSELF = frozenset({"host", "accept-encoding", "content-length"})
-# Scheme words that may be shown when a credential starts with them.
-_SCHEME_WORDS = (
-    "Basic ",
-    "Bearer ",
-    "Token ",
-    "ApiKey ",
-    "Api-Key ",
-    "Digest ",
-    "SSWS ",
-)
+_SCHEME_WORDS = tuple(f"{word} " for word in CREDENTIAL_WORDS)
 
 
 class PreviewHeader(NamedTuple):
