@@ -7,6 +7,7 @@ example, is the authentication type `none` with one secret row.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from outkey.foundation.core.fields.choices import AuthenticationType, Grant
 from outkey.foundation.core.text import Text
@@ -164,14 +165,24 @@ METHODS = {
 
 def method_of(configuration: Configuration) -> AuthenticationMethod:
     """Return the method that a configuration authenticates with."""
-    if configuration.authentication_type is AuthenticationType.NONE:
-        return METHODS[_name_without_type(configuration)]
-    if not configuration.sends_token:
-        return METHODS["basic"]
+    match configuration.authentication_type:
+        case AuthenticationType.NONE:
+            name = _name_without_type(configuration)
+        case AuthenticationType.BASIC | AuthenticationType.DIGEST:
+            name = "basic"
+        case AuthenticationType.BEARER:
+            name = _name_of_token(configuration)
+        case other:
+            assert_never(other)
+    return METHODS[name]
+
+
+def _name_of_token(configuration: Configuration) -> str:
+    """Return the name of the method where the authentication type is `bearer`."""
     if configuration.uses_oauth2:
         has_consent = configuration.oauth2.grant is Grant.AUTHORIZATION_CODE
-        return METHODS["oauth2-consent" if has_consent else "oauth2"]
-    return METHODS["login" if configuration.uses_login else "bearer"]
+        return "oauth2-consent" if has_consent else "oauth2"
+    return "login" if configuration.uses_login else "bearer"
 
 
 def _name_without_type(configuration: Configuration) -> str:

@@ -1,6 +1,7 @@
 """Conclusions from the response to the same request without credentials."""
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from outkey.foundation.core.fields.choices import AuthenticationType
 from outkey.foundation.core.text import Text, join_texts
@@ -86,9 +87,14 @@ def _sent_text(evidence: Evidence) -> Text:
                 " the token, or a header such as X-API-Key.",
                 place=configuration.token_header,
             )
-        case _ if rows:
+        case AuthenticationType.NONE if rows:
             return Text(
                 "Sent here: the header {names}; others are Bearer Token or Basic.",
                 names=rows,
             )
-    return Text("Sent here: what the script, the query or the certificate adds.")
+        case AuthenticationType.NONE:
+            return Text(
+                "Sent here: what the script, the query or the certificate adds."
+            )
+        case other:
+            assert_never(other)
