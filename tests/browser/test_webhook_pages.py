@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from browser.conftest import Served, log_in, serving
 from browser.test_accessibility import assert_accessible
+from outkey.webhooks.engine.hook_form import INPUTS
 
 WEBHOOKS = "/outkey/webhook/"
 TOKENS = "/outkey/apitoken/"
@@ -86,6 +87,14 @@ def wait_for_refusals(served: Served, name: str, count: int) -> None:
 
 def field_error(page: Page, key: str) -> Locator:
     return page.locator(f"#w-{key}-error")
+
+
+def test_every_input_is_drawn_once_since_a_save_reads_them_all(page: Page) -> None:
+    page.goto(WEBHOOKS + "add/")
+    keys = [field.key for field in INPUTS]
+    assert len(keys) > 15
+    counts = {key: page.locator(f"form [name='{key}']").count() for key in keys}
+    assert counts == dict.fromkeys(keys, 1)
 
 
 def test_a_webhook_is_created_tested_and_its_delivery_replayed(page: Page) -> None:

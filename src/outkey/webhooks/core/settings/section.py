@@ -48,6 +48,7 @@ WEBHOOK_FIELDS: tuple[Field, ...] = (
         "webhook.configuration",
         "Configuration",
         Kind.LONG_TEXT,
+        rare=True,
         help="Whose credentials are used where a delivery has to be fetched.",
     ),
     field(
@@ -112,6 +113,7 @@ WEBHOOK_FIELDS: tuple[Field, ...] = (
         "webhook.confirm",
         "Path to fetch",
         Kind.LONG_TEXT,
+        rare=True,
         help=(
             "The path of the object that a delivery names, with {id}: it is fetched"
             " with the credentials of the configuration, and used instead of the body."
@@ -122,6 +124,7 @@ WEBHOOK_FIELDS: tuple[Field, ...] = (
         "ID to fetch",
         Kind.LONG_TEXT,
         default="id",
+        rare=True,
         help="JMESPath of the ID, or of a list of IDs, in the body of a delivery.",
     ),
     field(
@@ -130,6 +133,7 @@ WEBHOOK_FIELDS: tuple[Field, ...] = (
         Kind.INTEGER,
         minimum=1,
         maximum=MAX_TOLERANCE,
+        rare=True,
         help="How far the time of a delivery may be from ours.",
     ),
     field(
@@ -197,12 +201,14 @@ WEBHOOK_FIELDS: tuple[Field, ...] = (
         "webhook.id_header",
         "ID header",
         Kind.LONG_TEXT,
+        rare=True,
         help="The header with the ID of the event, which is the same on retries.",
     ),
     field(
         "webhook.id",
         "ID",
         Kind.LONG_TEXT,
+        rare=True,
         help="JMESPath of the ID of the event in the body.",
     ),
     field(

@@ -38,21 +38,15 @@ from outkey.webhooks.engine.form import (
 )
 
 BY_KEY = {hook_field.key: hook_field for hook_field in WEBHOOK_FIELDS}
-# In the order of the page; the others are in a part of their own.
-VERIFICATION = (
-    "reason",
-    "topic",
-    "webhook_id",
-    "signature_header",
-    "signature_prefix",
-    "algorithm",
-    "encoding",
-    "signed",
-    "timestamp_header",
-    "token_header",
-    "username",
+# The template draws each of these at a place of its own.
+PLACED = frozenset({"scheme", "records", "configuration"})
+# In the order of the table. An input that is not drawn would be emptied by each save.
+VERIFICATION = tuple(
+    hook_field.key
+    for hook_field in INPUTS
+    if hook_field.key not in PLACED and not hook_field.rare
 )
-RARE = ("confirm", "confirm_id", "tolerance_seconds", "id_header", "id")
+RARE = tuple(hook_field.key for hook_field in INPUTS if hook_field.rare)
 OFFERED_LINES = 1000
 
 
@@ -151,8 +145,8 @@ def edit(request: HttpRequest, stored: StoredWebhook | None) -> HttpResponse:
             *(inputs[key] for key in VERIFICATION),
             *(_secret_inputs(stored, errors) if may_set_secret else ()),
         ],
-        "rare": [inputs[key] for key in RARE],
-        "has_rare": any(inputs[key].is_touched for key in (*RARE, "configuration")),
+        "rare": [inputs[key] for key in RARE if key not in PLACED],
+        "has_rare": any(inputs[key].is_touched for key in RARE),
         "may_set_secret": may_set_secret,
         "configurations": configuration_names(),
         "lines": _names_of_lines(values[TARGET]),
