@@ -39,6 +39,14 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
 
 
+def test_the_reference_describes_every_kind_of_verification() -> None:
+    from reference_webhooks import KINDS
+
+    from outkey.webhooks.core.schemes.scheme import VerificationKind
+
+    assert {*KINDS, VerificationKind.SIGNATURE} == set(VerificationKind)
+
+
 @pytest.fixture(scope="module")
 def spar() -> Iterator[Spar]:
     with Spar() as server:

@@ -5,7 +5,7 @@ of other schemes is the secret itself: a server that gets such a sample has it.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 from urllib.parse import urlsplit
 
 from outkey.foundation.core.errors import ConfigError
@@ -15,10 +15,6 @@ from outkey.webhooks.core.schemes.scheme import VerificationKind
 from outkey.webhooks.core.settings.settings import Webhook, scheme_of
 
 FIELD = "--url"
-# The secret itself is in a header, or in the body.
-REVEALING = frozenset(
-    {VerificationKind.TOKEN, VerificationKind.BASIC, VerificationKind.GRAPH}
-)
 PORTS = {"http": 80, "https": 443}
 
 
@@ -50,7 +46,7 @@ def refuse_receiver(
             field=FIELD,
         )
     scheme = scheme_of(webhook)
-    is_revealing = scheme is not None and scheme.kind in REVEALING
+    is_revealing = scheme is not None and reveals_secret(scheme.kind)
     if is_revealing and receiver != server_of(public_url):
         raise ConfigError(
             Text(
@@ -62,13 +58,37 @@ def refuse_receiver(
         )
 
 
+def reveals_secret(kind: VerificationKind) -> bool:
+    """Whether the secret itself is in a header or the body of a delivery.
+
+    It has no default: a sample of a new kind could send a secret to another server.
+    """
+    match kind:
+        case VerificationKind.TOKEN | VerificationKind.BASIC | VerificationKind.GRAPH:
+            return True
+        case (
+            VerificationKind.SIGNATURE
+            | VerificationKind.TWILIO
+            | VerificationKind.MAILGUN
+            | VerificationKind.ADYEN
+            | VerificationKind.SNS
+            | VerificationKind.PAYPAL
+            | VerificationKind.HTTP_SIGNATURE
+            | VerificationKind.FETCH
+            | VerificationKind.UNVERIFIED
+        ):
+            return False
+        case other:
+            assert_never(other)
+
+
 def server_of(url: str) -> Server | None:
-    """Return the server of a URL; None if it is not one of HTTP."""
+    """Return the server of an HTTP URL; None for any other text."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
         port = parts.port
-    except ValueError:  # a port or an IPv6 address that is none
+    except ValueError:  # an invalid port or IPv6 address
         return None
     if parts.scheme not in PORTS or not host:
         return None
