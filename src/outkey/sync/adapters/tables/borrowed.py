@@ -14,7 +14,11 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.engine import Engine
 from sqlalchemy.pool import NullPool
 
-from outkey.sync.adapters.tables.layouts.column_types import POSTGRESQL, SQLITE
+from outkey.sync.adapters.tables.layouts.column_types import (
+    POSTGRESQL,
+    SQLITE,
+    Vendor,
+)
 
 
 class HostConnection(NamedTuple):
@@ -28,7 +32,7 @@ Borrow = Callable[[], HostConnection]
 
 
 class BorrowedSqlite(SQLiteDialect_pysqlite):
-    """SQLite, on a connection that belongs to somebody else."""
+    """SQLite, on a connection of the host."""
 
     supports_statement_cache = True
 
@@ -49,7 +53,7 @@ class BorrowedSqlite(SQLiteDialect_pysqlite):
 
 
 class BorrowedPostgresql(PGDialect_psycopg):
-    """PostgreSQL, on a connection that belongs to somebody else."""
+    """PostgreSQL, on a connection of the host."""
 
     supports_statement_cache = True
 
@@ -71,13 +75,13 @@ class BorrowedPostgresql(PGDialect_psycopg):
 
 registry.register("outkey.sqlite", __name__, "BorrowedSqlite")
 registry.register("outkey.postgresql", __name__, "BorrowedPostgresql")
-_OPTIONS: dict[str, dict[str, bool]] = {
+_OPTIONS: dict[Vendor, dict[str, bool]] = {
     SQLITE: {},
     POSTGRESQL: {"use_native_hstore": False},  # it would change the connection
 }
 
 
-def borrowing_engine(vendor: str, borrow: Borrow) -> Engine:
+def borrowing_engine(vendor: Vendor, borrow: Borrow) -> Engine:
     """Return an engine that uses the host's connection of the thread that asks."""
     return create_engine(
         f"outkey+{vendor}://",

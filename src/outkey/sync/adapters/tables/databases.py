@@ -40,7 +40,12 @@ from outkey.sync.adapters.tables.driver_errors import (
     wrong_url,
 )
 from outkey.sync.adapters.tables.engines import LimitedEngine
-from outkey.sync.adapters.tables.layouts.column_types import MYSQL, POSTGRESQL, SQLITE
+from outkey.sync.adapters.tables.layouts.column_types import (
+    MYSQL,
+    POSTGRESQL,
+    SQLITE,
+    Vendor,
+)
 from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
 from outkey.sync.core.databases.section import OtherDatabase, refuse_unsafe_url
 from outkey.sync.core.databases.urls import refuse_parameters
@@ -64,9 +69,9 @@ class OwnDatabase:
         self._engines: dict[str, Engine] = {}
 
     @property
-    def vendor(self) -> str:
+    def vendor(self) -> Vendor:
         """Which database it is."""
-        return self._borrow().vendor
+        return Vendor(self._borrow().vendor)
 
     @contextmanager
     def connect(self) -> Iterator[Connection]:
@@ -105,9 +110,9 @@ class NamedDatabase:
         self._local = threading.local()
 
     @property
-    def vendor(self) -> str:
+    def vendor(self) -> Vendor:
         """Which database it is."""
-        return self._engine.dialect.name
+        return Vendor(self._engine.dialect.name)
 
     @contextmanager
     def connect(self) -> Iterator[Connection]:
@@ -338,4 +343,4 @@ def parse_database_url(name: str, url: Secret) -> URL:
     )
     if not all(isinstance(value, str) for value in parsed.query.values()):
         raise wrong_url(name)  # a parameter that stands there twice
-    return parsed.set(drivername=f"{dialect}+{DRIVERS[dialect]}")
+    return parsed.set(drivername=f"{dialect}+{DRIVERS[Vendor(dialect)]}")

@@ -10,12 +10,17 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, assert_never
 
 from sqlalchemy import event
 from sqlalchemy.engine import URL, Connection, create_engine
 
-from outkey.sync.adapters.tables.layouts.column_types import MYSQL, POSTGRESQL, SQLITE
+from outkey.sync.adapters.tables.layouts.column_types import (
+    MYSQL,
+    POSTGRESQL,
+    SQLITE,
+    Vendor,
+)
 
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 600  # a new type for the column of a large table takes minutes
@@ -24,7 +29,7 @@ LOCK_SECONDS = 30
 IDLE_SECONDS = 60  # of a transaction; its process may be suspended
 NO_FILE = "/dev/null/none"  # which cannot exist
 # A snapshot of MySQL ends when another process changes the table.
-ENGINE_ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
+ENGINE_ARGUMENTS: Mapping[Vendor, Mapping[str, Any]] = {
     MYSQL: {"isolation_level": "READ COMMITTED"}
 }
 POOL = "outkey"
@@ -37,7 +42,7 @@ class LimitedEngine:
     """An engine of SQLAlchemy whose connections give up, and can be interrupted."""
 
     def __init__(self, url: URL) -> None:
-        self._vendor = url.get_backend_name()
+        self._vendor = Vendor(url.get_backend_name())
         self.engine = create_engine(
             url,
             connect_args=_connect_arguments(url),
@@ -94,13 +99,15 @@ def _connect_arguments(url: URL) -> dict[str, object]:
     user whom the process runs as: a password that it finds there would be sent to
     whatever server the URL names.
     """
-    match url.get_backend_name():
-        case "postgresql":
+    match Vendor(url.get_backend_name()):
+        case Vendor.POSTGRESQL:
             return _postgresql_arguments(url)
-        case "mysql":
+        case Vendor.MYSQL:
             return _mysql_arguments()
-        case _:
+        case Vendor.SQLITE:
             return {"timeout": CONNECT_SECONDS, "uri": False}
+        case other:
+            assert_never(other)
 
 
 def _postgresql_arguments(url: URL) -> dict[str, object]:
@@ -166,18 +173,24 @@ def connect_to_mysql(
     return DeadlineConnection(*arguments, **options)
 
 
-def _set_patience(vendor: str, connection: DriverConnection, seconds: float) -> None:
+def _set_patience(vendor: Vendor, connection: DriverConnection, seconds: float) -> None:
     """Let a connection wait so long for each response."""
     if vendor != SQLITE:
         connection.patience = seconds
 
 
-def interrupt(vendor: str, connection: DriverConnection) -> None:
+def interrupt(vendor: Vendor, connection: DriverConnection) -> None:
     """End what another thread waits for on a connection."""
-    if vendor == SQLITE:
-        connection.interrupt()
-        return
-    place = connection if vendor == POSTGRESQL else connection._sock  # noqa: SLF001
+    match vendor:
+        case Vendor.SQLITE:
+            connection.interrupt()
+            return
+        case Vendor.POSTGRESQL:
+            place = connection
+        case Vendor.MYSQL:
+            place = connection._sock  # noqa: SLF001
+        case other:
+            assert_never(other)
     with socket.socket(fileno=os.dup(place.fileno())) as shared:
         shared.shutdown(socket.SHUT_RDWR)
 

@@ -27,6 +27,7 @@ from outkey.sync.adapters.tables.layouts.column_types import (
     POSTGRESQL,
     Convert,
     Raw,
+    Vendor,
     decoder,
     encoder,
 )
@@ -56,7 +57,7 @@ class OpenTable:
         self, connection: Connection, place: TablePlace, layout: Layout
     ) -> None:
         self.connection = connection
-        self.vendor = connection.dialect.name
+        self.vendor = Vendor(connection.dialect.name)
         self.layout = layout
         names = (layout.id_column, LINE, RUN, ARCHIVED_AT, *layout.columns)
         columns: list[ColumnClause[Any]] = [

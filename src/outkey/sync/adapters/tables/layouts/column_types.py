@@ -18,7 +18,8 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from enum import StrEnum
+from typing import Any, Final
 
 from sqlalchemy import types
 
@@ -27,16 +28,25 @@ from outkey.sync.core.mapping.json_values import as_json
 from outkey.sync.core.mapping.records import FieldKind
 from outkey.sync.core.mapping.shape import value_text
 
-POSTGRESQL = "postgresql"
-MYSQL = "mysql"  # MariaDB too
-SQLITE = "sqlite"
+
+class Vendor(StrEnum):
+    """The databases that tables can be in, by SQLAlchemy's name of the dialect."""
+
+    POSTGRESQL = "postgresql"
+    MYSQL = "mysql"  # MariaDB too
+    SQLITE = "sqlite"
+
+
+POSTGRESQL: Final = Vendor.POSTGRESQL
+MYSQL: Final = Vendor.MYSQL
+SQLITE: Final = Vendor.SQLITE
 UUID_LENGTH = 36
 MYSQL_PRECISION = 65
 MYSQL_SCALE = 30
 MYSQL_KEY_LENGTH = 255
 MYSQL_INDEX_CHARACTERS = 760  # of all keys together: 3072 bytes, 4 for a character
 
-TYPE_NAMES: Mapping[str, Mapping[FieldKind, str]] = {
+TYPE_NAMES: Mapping[Vendor, Mapping[FieldKind, str]] = {
     POSTGRESQL: {
         FieldKind.TEXT: "TEXT",
         FieldKind.NUMBER: "BIGINT",
@@ -80,7 +90,7 @@ class Raw(types.UserDefinedType[Any]):
         return ""
 
 
-def new_column(vendor: str, kind: FieldKind, *, text_keys: int = 0) -> ColumnType:
+def new_column(vendor: Vendor, kind: FieldKind, *, text_keys: int = 0) -> ColumnType:
     """Return the type of a column that outkey makes.
 
     `text_keys` is how many texts the key of the table has, if the column is one.
@@ -93,7 +103,7 @@ def new_column(vendor: str, kind: FieldKind, *, text_keys: int = 0) -> ColumnTyp
     return ColumnType(kind, is_double=vendor == SQLITE and kind is FieldKind.DECIMAL)
 
 
-def type_name(vendor: str, column: ColumnType, collation: str = "") -> str:
+def type_name(vendor: Vendor, column: ColumnType, collation: str = "") -> str:
     """Return the type of a column as SQL has it."""
     name = TYPE_NAMES[vendor][column.kind]
     if vendor == MYSQL and column.kind is FieldKind.TEXT:
@@ -182,7 +192,7 @@ def described_column(found: ColumnType, recorded: ColumnType | None) -> ColumnTy
 Convert = Callable[[Any], Any]
 
 
-def encoder(vendor: str, column: ColumnType) -> Convert | None:
+def encoder(vendor: Vendor, column: ColumnType) -> Convert | None:
     """Return the encoder of values for the driver; None: they stay as they are."""
     kind = column.kind
     if kind is FieldKind.JSON:
@@ -198,7 +208,7 @@ def encoder(vendor: str, column: ColumnType) -> Convert | None:
     return None
 
 
-def decoder(vendor: str, column: ColumnType) -> Convert | None:
+def decoder(vendor: Vendor, column: ColumnType) -> Convert | None:
     """Return the decoder of the driver's values; None: they stay as they are."""
     decoders: dict[FieldKind, Convert] = {
         FieldKind.JSON: _decode_json,

@@ -9,6 +9,7 @@ from outkey.sync.adapters.tables.layouts.column_types import (
     MYSQL,
     POSTGRESQL,
     SQLITE,
+    Vendor,
     new_column,
     type_name,
 )
@@ -22,7 +23,7 @@ class TableSql:
     """The statements and definitions for one table."""
 
     def __init__(self, connection: Connection, place: TablePlace) -> None:
-        self.vendor = connection.dialect.name
+        self.vendor = Vendor(connection.dialect.name)
         self.place = place
         quote = connection.dialect.identifier_preparer.quote_identifier
         self.quote = quote
