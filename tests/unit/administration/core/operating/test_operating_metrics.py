@@ -1,9 +1,17 @@
 """Metrics in the text that Prometheus reads, by the parser of its own library."""
 
+import re
+from dataclasses import fields, replace
+
 import pytest
+from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from outkey.administration.adapters.metrics_prometheus import write_metrics
+from docs.blocks import ROOT
+from outkey.administration.adapters.metrics_prometheus import (
+    MetricsCollector,
+    write_metrics,
+)
 from outkey.administration.core.access.api_tokens import Scope
 from outkey.administration.core.operating.metrics import Metrics
 from outkey.administration.core.operating.send_counts import SendCounts
@@ -14,6 +22,18 @@ from outkey.sync.core.run.counts import RunCounts
 from outkey.testing import configuration
 from unit.application_in_memory import memory_host
 
+GUIDE = (ROOT / "docs" / "guide" / "production.md").read_text("utf-8")
+EMPTY = Metrics(
+    sends={},
+    runs={},
+    deliveries={},
+    refused_deliveries={},
+    waiting_runs=0,
+    running_runs=0,
+    workers=0,
+    open_notices=0,
+    is_sealed=False,
+)
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
@@ -33,19 +53,19 @@ def test_every_measurement_is_written_with_its_labels() -> None:
     sends.durations[-1] = 1
     sends.seconds = 70.5
     runs = RunCounts(runs={"done": 4}, records={"created": 9}, done_at=1_800_000_000.0)
-    samples = samples_of(
-        Metrics(
-            sends={'sh"op\n': sends},
-            runs={"orders": runs, "new": RunCounts()},
-            deliveries={"hook": {"failed": 2}},
-            refused_deliveries={"hook": {"signature": 6}},
-            waiting_runs=1,
-            running_runs=2,
-            workers=3,
-            open_notices=4,
-            is_sealed=True,
-        )
+    metrics = replace(
+        EMPTY,
+        sends={'sh"op\n': sends},
+        runs={"orders": runs, "new": RunCounts()},
+        deliveries={"hook": {"failed": 2}},
+        refused_deliveries={"hook": {"signature": 6}},
+        waiting_runs=1,
+        running_runs=2,
+        workers=3,
+        open_notices=4,
+        is_sealed=True,
     )
+    samples = samples_of(metrics)
     shop = ("configuration", 'sh"op\n')
     duration = "outkey_send_duration_seconds"
     assert samples["outkey_info", (("version", "1.2.3"),)] == 1
@@ -72,6 +92,32 @@ def test_every_measurement_is_written_with_its_labels() -> None:
     assert samples["outkey_workers", ()] == 3
     assert samples["outkey_open_notices", ()] == 4
     assert samples["outkey_sealed", ()] == 1
+    # A new field needs a value above that is not the empty one, and a metric.
+    for field in fields(Metrics):
+        without = replace(metrics, **{field.name: getattr(EMPTY, field.name)})
+        assert samples_of(without) != samples, field.name
+
+
+def test_the_guide_lists_every_metric_with_its_labels() -> None:
+    table = GUIDE.partition("| metric | labels |\n")[2].partition("\n\n")[0]
+    listed = {
+        name: set(re.findall(r"`(\w+)`", labels))
+        for names, labels in re.findall(r"^\| (`.*?) \|(.*)\|$", table, re.MULTILINE)
+        for name in re.findall(r"`(outkey_\w+)`", names)
+    }
+    assert listed == {
+        name_in_guide(family): set(family._labelnames) or info_labels(family)
+        for family in MetricsCollector(EMPTY, "1.2.3").collect()
+    }
+
+
+def name_in_guide(family: Metric) -> str:
+    suffixes = {"counter": "_total", "info": "_info"}
+    return family.name + suffixes.get(family.type, "")
+
+
+def info_labels(family: Metric) -> set[str]:
+    return {label for sample in family.samples for label in sample.labels}
 
 
 def metrics_by_token(*configurations: str) -> Metrics:
