@@ -47,6 +47,17 @@ def test_the_reference_describes_every_kind_of_verification() -> None:
     assert {*KINDS, VerificationKind.SIGNATURE} == set(VerificationKind)
 
 
+@pytest.mark.parametrize("page", ["commands.md", "http.md"])
+def test_the_reference_lists_every_secret_that_can_be_set(page: str) -> None:
+    from outkey.sending.core.configuration.fields import FIELDS
+
+    text = (ROOT / "docs" / "reference" / page).read_text("utf-8")
+    listed = re.findall(r"(?:The secret:|Fields are) (.*?) (?:or|and) `?query", text)
+    assert len(listed) == 1
+    names = [field.secret_name for field in FIELDS if field.secret]
+    assert listed[0].replace("`", "").split(", ") == [*names, "header:KEY"]
+
+
 @pytest.fixture(scope="module")
 def spar() -> Iterator[Spar]:
     with Spar() as server:

@@ -38,8 +38,8 @@ def set_secret(
         str,
         typer.Argument(
             help=(
-                "The secret: password, token, client_secret, secret_key, client_key,"
-                " refresh_token, proxy_password, header:KEY or query:KEY."
+                "The secret: password, token, client_secret, refresh_token, secret_key,"
+                " client_key, proxy_password, header:KEY or query:KEY."
             )
         ),
     ],

@@ -147,9 +147,10 @@ def delete_configuration(request: HttpRequest, name: str) -> HttpResponse:
 def set_secret(
     request: HttpRequest, name: str, field: str, body: schemas.NewSecret
 ) -> HttpResponse:
-    """Set a secret, which nobody can read here.
+    """Set a secret, which cannot be read here.
 
-    Fields are password, token, client_secret and so on, `header:KEY` and `query:KEY`.
+    Fields are password, token, client_secret, refresh_token, secret_key, client_key,
+    proxy_password, `header:KEY` and `query:KEY`.
     """
     value = None if body.value is None else Secret(body.value)
     granted(request).set_secret(name, field, value=value, reference=body.reference)
