@@ -30,6 +30,16 @@ FLOORS = {
     "foundation": 1,
     "spar": 0,
 }
+# Folders without modules, and what is in them.
+DATA = {
+    "hosts/django/locale": "The German texts of pages and messages.",
+    "hosts/django/static": "Style sheets, scripts and icons of the pages.",
+    "hosts/django/templates": "Templates of the pages.",
+    "hosts/server/static": "Style sheets and icons of the embedded server.",
+    "hosts/server/templates": "Templates for signing in, errors and the menu.",
+    "presets": "Known providers, one TOML file for each.",
+    "sending/adapters/templates": "Scripts to begin with, such as AWS Signature V4.",
+}
 Modules = Mapping[str, AbstractSet[str]]  # the modules that each module imports
 
 
@@ -134,7 +144,24 @@ def rooms_page() -> Iterator[str]:
             yield "|---|---|---|"
         if first:
             yield f"| `{name.removeprefix('outkey.')}` | {modules} | {summary} |"
+    yield "\n## Folders without modules\n"
+    yield "| folder | what is there |"
+    yield "|---|---|"
+    for folder in data_folders():
+        yield f"| `{folder}` | {DATA[folder]} |"
     yield ""
+
+
+def data_folders() -> Iterator[str]:
+    """Yield the topmost folders that have files, but no module."""
+    found: list[Path] = []
+    for folder in sorted(path for path in SOURCE.rglob("*") if path.is_dir()):
+        if any(folder.is_relative_to(other) for other in found):
+            continue
+        suffixes = {path.suffix for path in folder.rglob("*") if path.is_file()}
+        if suffixes and suffixes.isdisjoint({".py", ".pyc"}):
+            found.append(folder)
+    yield from (str(path.relative_to(SOURCE / "outkey")) for path in found)
 
 
 def main() -> int:
