@@ -7,6 +7,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from pkgutil import walk_packages
 
@@ -183,6 +184,27 @@ def test_every_dependency_has_its_reason() -> None:
         assert name in reasons, f"{name} has no reason in decision 0003"
 
 
+def test_the_layers_without_dependencies_must_not_import_any() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    requirements = [
+        *project["project"]["dependencies"],
+        *(d for e in project["project"]["optional-dependencies"].values() for d in e),
+    ]
+    wanted = {re.split(r"[<>=\[ ]", name)[0].lower() for name in requirements}
+    modules = {
+        module
+        for module, names in packages_distributions().items()
+        if module[0] != "_" and wanted.intersection(map(str.lower, names))
+    }
+    assert len(modules) > 15  # some extras may be missing
+    [contract] = (
+        contract
+        for contract in project["tool"]["importlinter"]["contracts"]
+        if contract["name"] == "core, ports and engine import nothing from PyPI"
+    )
+    assert modules - set(contract["forbidden_modules"]) == set()
+
+
 KINDS = ["highlights", "upgrade", "added", "changed", "fixed", "security"]
 TITLES = ["Highlights", "Before you upgrade", "Added", "Changed", "Fixed", "Security"]
 
@@ -296,6 +318,13 @@ def test_the_numbers_of_the_readme_are_those_of_the_code() -> None:
     presets = len(list((ROOT / "src" / "outkey" / "presets").glob("*.toml")))
     assert f"| known providers | {presets} |" in text
     assert f"names one of {len(REASONS)} [reasons]" in text
+
+
+def test_the_number_of_schemes_is_that_of_the_code() -> None:
+    from outkey.webhooks.core.schemes.schemes import SCHEMES
+
+    text = (ROOT / "docs" / "explanation" / "architecture.md").read_text("utf-8")
+    assert f"endpoints, {len(SCHEMES)} schemes, verification" in text
 
 
 def test_the_picture_of_the_readme_is_small_and_as_wide_as_the_others() -> None:
