@@ -1,7 +1,8 @@
 """A count of one reads right: each text with a count has a form for one, or needs none.
 
-Translations of numbers are two texts, one of them with "1" (`core.text.counted`, or an
-`if` in a template). A text such as `requests: 3` needs one form only.
+Translations of numbers are two texts, one of them with "1" (`counted` of
+`foundation/core/text.py`, or an `if` in a template). A text such as `requests: 3` needs
+one form only.
 """
 
 import re

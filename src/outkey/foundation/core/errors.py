@@ -236,7 +236,7 @@ class HeaderFormatError(
         fault: str = "",
     ) -> None:
         super().__init__(message, hint=hint, field=field)
-        self.fault = fault  # the id of a reason in core/diagnosis, if one is known
+        self.fault = fault  # the id of a reason in sending.core.diagnosis, if known
 
 
 class HeaderConflict(
@@ -449,7 +449,7 @@ class TokenEndpointFailed(
         # The reason is one of ours or of RFC 6749, never text of the provider.
         super().__init__(message, hint=hint, field=field, reason=reason)
         self.their_time = their_time  # by the provider's clock, if it is known
-        # The id of a reason in core/diagnosis that the provider's words suggest.
+        # The id of a reason of sending.core.diagnosis that the response suggests.
         self.suspected = ""
 
 

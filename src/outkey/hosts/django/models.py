@@ -531,7 +531,7 @@ class KnownKey(models.Model):
 
 
 class SharedStateRow(models.Model):
-    """A value that all processes share; the kinds are in `core/shared_state.py`."""
+    """A value that all processes share, as `foundation.core.shared_state` has it."""
 
     kind = models.CharField(max_length=20)
     key = models.CharField(max_length=200)

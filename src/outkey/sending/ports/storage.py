@@ -113,8 +113,8 @@ class ConfigurationStorage:
 class SecretStore(Secrets, Protocol):
     """Where secret values are stored, sealed and vouched for.
 
-    It writes secrets and vouchers only: after a change call
-    `Registry.note_secrets_changed`, so that no cache has the previous value.
+    It writes secrets and vouchers only: after a change call `note_secrets_changed` of
+    `sending/engine/registry.py`, so that no cache has the previous value.
     """
 
     def set_value(

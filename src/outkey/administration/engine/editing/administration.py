@@ -233,8 +233,8 @@ class Administration:
             self.secrets.set_value(saved, field, secret, by=self.actor)
         if references or change.cleared or change.secrets:
             self.registry.note_secrets_changed(saved.name)
-        # Seal what this save decided (`core.vault.voucher`), so that a change which was
-        # made in the database without outkey is noticed.
+        # Seal what this save decided (`sending.core.vault.voucher`), so that a change
+        # which was made in the database without outkey is noticed.
         unconfirmed = self._unconfirmed_facts(change.stored) - change.destinations()
         facts = change.facts() - unconfirmed
         # Without a change the voucher stays too: caches would not read another one.

@@ -1,7 +1,8 @@
 """Fields of settings: kind, place in the form, conditions, and reading of values.
 
-The fields of a configuration are the table in `fields.py`, those of a sync line the
-table in `line_fields.py`. No message repeats a value.
+The fields of a configuration are the table in `sending/core/configuration/fields.py`,
+those of a sync line the table in `sync/core/line/fields.py`. A message never repeats a
+value.
 """
 
 import difflib

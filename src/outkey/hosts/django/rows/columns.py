@@ -1,5 +1,6 @@
-"""Columns as the database returns them: of their type, or odd (`core.stored_values`).
+"""Columns as the database returns them: of their type, or odd.
 
+`foundation.core.stored_values` explains what is odd.
 Models keep the fields of Django, and so do migrations: `tolerate_odd_values` changes
 only what reading them returns.
 """

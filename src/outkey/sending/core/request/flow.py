@@ -1,8 +1,8 @@
 """Flows: authentication as generators that yield requests and receive results.
 
-A flow does no I/O. It yields steps that `engine.exchange` performs; that is a
-generator itself, whose steps (`engine.wire.drive`) are I/O. `yield from` a helper gives
-the result its type.
+A flow does no I/O. It yields steps that `sending/engine/exchange/exchange.py` performs;
+that is a generator itself, and `sending/engine/wire/drive.py` performs its steps, which
+are I/O. `yield from` a helper gives the result its type.
 """
 
 from collections.abc import Generator

@@ -40,7 +40,7 @@ class ProxyPolicy:
 class ProxyFailure(NamedTuple):
     """One way in which a proxy fails: what the user reads, and what was sent before.
 
-    The ids are those of the reasons in `core/diagnosis`.
+    The ids are those of the reasons in `sending.core.diagnosis`.
     """
 
     message: Text

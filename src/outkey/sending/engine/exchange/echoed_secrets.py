@@ -58,7 +58,7 @@ def sent_secrets(
 
 
 def reveals_secret(secrets: Iterable[Secret], value: object) -> bool:
-    """Whether one of these secrets is in a value: the strictest search (core.echo)."""
+    """Whether one of these secrets is in a value (`foundation.core.echo`)."""
     return StrictSearch(secrets).finds(value)
 
 

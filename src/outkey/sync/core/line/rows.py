@@ -27,7 +27,8 @@ class LineRow:
     sync: Mapping[str, object] | None  # the table that a TOML document has
     source: str = ""  # the TOML of that table as a user wrote it
     record: str = ""  # the id of its configuration, which a host fills in
-    voucher: str = ""  # that outkey has stored it (`core.vault.row_voucher`)
+    # That outkey has stored it (`sending.core.vault.row_voucher`).
+    voucher: str = ""
     # Why it must not run: it was changed without outkey, or outkey is sealed.
     error: OutkeyError | None = dataclass_field(default=None, compare=False)
 
