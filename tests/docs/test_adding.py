@@ -45,4 +45,33 @@ def test_the_table_lists_every_section() -> None:
     sections = {title for title in SECTION.findall(text) if title != "In short"}
     listed = re.findall(r"^\| \[(.*?)\]\(#", text, re.MULTILINE)
     assert {title[0].upper() + title[1:] for title in listed} == sections
-    assert len(listed) == len(sections) == 12
+    assert len(listed) == len(sections) == 13
+
+
+def paths_in(lines: list[str]) -> set[str]:
+    return {
+        path
+        for line in lines
+        for span in re.findall(r"`([^`]+)`", line)
+        for path in span.split()
+        if "/" in path or (ROOT / path).is_file()
+    }
+
+
+def test_the_stated_numbers_are_those_of_the_listed_files() -> None:
+    text = PAGE.read_text("utf-8")
+    rows = re.findall(r"^\| \[(.*?)\]\(.*?\) \| (.*?) \|", text, re.MULTILINE)
+    stated = {
+        title[0].upper() + title[1:]: list(map(int, re.findall(r"\d+", cell)))
+        for title, cell in rows
+    }
+    numbers = {}
+    for section in text.split("\n## ")[2:]:  # after the summary
+        title, *lines = section.splitlines()
+        listed = paths_in([line for line in lines if re.match(r"\d+\. ", line)])
+        in_table = paths_in([line for line in lines if line.startswith("| ")])
+        numbers[title] = [len(paths) for paths in (listed, in_table) if paths]
+    # A text is in one place, and one rule suspects a reason.
+    numbers["The wording of a page"].insert(0, 1)
+    numbers["A diagnosis reason"].insert(1, 1)
+    assert stated == numbers
