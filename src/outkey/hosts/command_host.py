@@ -1,4 +1,4 @@
-"""What the commands need of a host, and what they refuse if it has less.
+"""The parts of a host that commands need, and the errors where one is missing.
 
 A host of its own passes a `CommandHost` to `outkey.hosts.cli.main.run`.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class AccountFacts(TypedDict):
-    """What is listed of an account."""
+    """The listed facts about an account."""
 
     name: str
     active: bool
@@ -60,7 +60,7 @@ class UserAccounts(Protocol):
         """Replace a password; return it if it was generated, for an empty one."""
 
     def audit_key(self, name: str) -> str:
-        """Return what an account is called in the audit, or raise ConfigError."""
+        """Return the name of an account in the audit, or raise ConfigError."""
 
     def export(self, name: str) -> dict[str, object]:
         """Return everything that is stored about a user."""
@@ -101,7 +101,7 @@ class RunWorker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What became of a backup that was restored."""
+    """The result of restoring a backup."""
 
     version: str  # of outkey, that wrote it
     created_at: str  # ISO 8601
@@ -154,7 +154,7 @@ def refuse_home(_folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandHost:
-    """What commands need of a host; the first two are enough for most of them.
+    """The parts of a host that commands use; most of them need only the first two.
 
     `home_folder` returns the folder of key and data, whether or not the database works.
     """
@@ -178,7 +178,7 @@ class CommandHost:
 
 
 def administration_of(application: "Application") -> "Administration":
-    """Return what changes things in the name of the user who runs the command."""
+    """Return the administration in the name of the user who runs the command."""
     return application.administration(f"cli:{_operating_system_user()}")
 
 

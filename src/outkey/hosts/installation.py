@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """What a host with a database implements.
+    """The tables that a host with a database implements.
 
     Records and the queue are opened when they are first used: most commands and pages
     need neither.

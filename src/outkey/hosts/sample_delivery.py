@@ -124,5 +124,5 @@ def _connection(parts: SplitResult) -> http.client.HTTPConnection:
 
 
 def _path_with_query(parts: SplitResult) -> str:
-    """Return what a request line has of a URL."""
+    """Return the path and the query of a URL, as a request line has them."""
     return f"{parts.path}?{parts.query}" if parts.query else parts.path

@@ -30,7 +30,7 @@ HANDLERS = "OUTKEY_WEBHOOK_HANDLERS"
 
 @dataclass(frozen=True, slots=True)
 class WebhookStorage:
-    """What webhooks share with the rest of an installation."""
+    """The storage that webhooks share with the rest of an installation."""
 
     states: StateRows
     database: Database

@@ -55,7 +55,7 @@ class OutkeyAuth(AuthBase):
         is_refused = self._gateway.settle(
             loan, response.status_code, response.headers.items()
         )
-        # requests cannot be told to retry; the next request gets another token.
+        # requests cannot retry; the next request gets another token.
         self._rejected = loan if is_refused else None
         # Called before requests follows. It would copy every header but Authorization
         # to another origin, and replace ours by a .netrc entry at the same one.

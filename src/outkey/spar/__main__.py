@@ -51,7 +51,7 @@ def serve(port: int, *, tls: bool) -> int:
 
 
 def introduction_of(spar: Spar) -> list[str]:
-    """Return what the terminal shows: the URLs, a client and the scenes."""
+    """Return the lines for the terminal: the URLs, a client and the scenes."""
     lines = [
         "The sparring provider is running. Press Ctrl-C to stop it.",
         "",

@@ -36,7 +36,7 @@ class Arrival:
         return [value for key, value in self.headers if key.lower() == name.lower()]
 
     def facts(self) -> dict[str, object]:
-        """Return what may be shown: names, never values."""
+        """Return the facts that may be shown: names, never values."""
         return {
             "server": self.server,
             "method": self.method,
@@ -61,7 +61,7 @@ class Neighbours(NamedTuple):
 
 
 class Responder(Protocol):
-    """What responds to requests with records that it has stored."""
+    """Responds to requests with records that it has stored."""
 
     def play(self, stage: "Stage") -> None:
         """Respond to a request."""

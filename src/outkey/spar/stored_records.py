@@ -1,7 +1,7 @@
 """An API that stores what it is sent, until the provider ends: `/records/stored`.
 
     POST /records/stored            creates one: 201 {"data": {"id": "s1", …}}
-    PUT or PATCH /records/stored/s1 changes it; DELETE deletes it; 404 if there is none
+    PUT or PATCH /records/stored/s1 changes it; DELETE deletes it; 404 if it is missing
     GET /records/stored?name=value  finds: {"items": […]}
     POST, PATCH or DELETE /records/stored/batch
                                     {"items": […]} → {"results": […]}, in their order
@@ -122,5 +122,5 @@ class StoredRecords:
 
 
 def _without_id(record: Record) -> Record:
-    """Return what is stored of a record."""
+    """Return a record without its ID, as it is stored."""
     return {name: value for name, value in record.items() if name != "id"}

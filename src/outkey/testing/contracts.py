@@ -216,11 +216,11 @@ class ClockContract(ABC):
 
 
 class ThreadsContract(ABC):
-    """What everything that starts threads promises."""
+    """The contract of everything that starts threads."""
 
     @abstractmethod
     def make(self) -> Threads:
-        """Return what starts threads."""
+        """Return the starter of threads under test."""
 
     def test_work_is_done_in_another_thread(self) -> None:
         names: list[str] = []

@@ -160,7 +160,7 @@ class RunRowsContract(ABC):
         postponed = insert(rows, "orders", state=RunState.WAITING, until=2000.0)
         latest = 1000.0 - SKEW_SECONDS
         for moment, runs in (
-            (latest - 1, [new]),  # nobody can have requested it then
+            (latest - 1, [new]),  # it cannot have been requested then
             (latest, []),
             (1000.0, [new]),
             (2000.0, [postponed, new]),
@@ -752,7 +752,7 @@ class RunsContract(ABC):
         self.pass_time(LEASE + 5)
         resumed = runs.begin("contacts", "worker", dry_run=False, run_id=ghost.id)
         assert resumed.position == ghost.position
-        # Nobody asked a worker for the push, so none continues it.
+        # The push was not requested from a worker, so none continues it.
         assert runs.get(push.id).state is RunState.FAILED
 
     def test_of_both_lines_of_a_pair_that_begin_at_once_one_does(self) -> None:

@@ -73,7 +73,7 @@ def check_nesting(value: object) -> None:
 
 
 def text_at(value: object, path: str) -> str:
-    """Return the text or integer at a path such as `event.id`; "" if there is none."""
+    """Return the text or integer at a path such as `event.id`, or ""."""
     for key in path.split("."):
         if not isinstance(value, dict):
             return ""

@@ -54,7 +54,7 @@ Allowed = Callable[[Permission], bool]  # of one user
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What one user may do, as a value; it is an `Allowed` too."""
+    """The permissions of one user, as a value; it is an `Allowed` too."""
 
     permissions: frozenset[Permission] = frozenset()
 

@@ -1,11 +1,11 @@
-"""Work in rounds, as workers and background processes do it, until told to stop."""
+"""Work in rounds, as workers and background processes do it, until the stop signal."""
 
 from collections.abc import Callable
 from typing import Protocol
 
 
 class StopSignal(Protocol):
-    """Tells a loop to stop; a `threading.Event` does."""
+    """Ends a loop once it is set, as a `threading.Event` does."""
 
     def is_set(self) -> bool:
         """Whether to stop."""
@@ -14,7 +14,7 @@ class StopSignal(Protocol):
         """Stop the loop, and the runs under way."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until told to stop, or for so many seconds; return whether to stop."""
+        """Wait for the signal or the timeout, in seconds; return whether it is set."""
 
 
 def repeat(work: Callable[[], object], seconds: float, stop_signal: StopSignal) -> None:

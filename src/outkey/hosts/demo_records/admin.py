@@ -8,20 +8,20 @@ from outkey.hosts.server.web.light_admin import LightAdmin
 
 
 class ReadOnlyAdmin(LightAdmin):
-    """A list that nobody can change."""
+    """A list that cannot be changed."""
 
     list_per_page = 50
 
     def has_add_permission(self, _request: HttpRequest) -> bool:
-        """Nobody adds."""
+        """Whether a user may add records: never."""
         return False
 
     def has_change_permission(self, _request: HttpRequest, _obj: object = None) -> bool:
-        """Nobody changes."""
+        """Whether a user may change records: never."""
         return False
 
     def has_delete_permission(self, _request: HttpRequest, _obj: object = None) -> bool:
-        """Nobody deletes."""
+        """Whether a user may delete records: never."""
         return False
 
 

@@ -96,7 +96,7 @@ class RequestCounts(NamedTuple):
 
 
 class ScenarioResult(NamedTuple):
-    """What a configuration did in a scenario; without a response there is no status."""
+    """The result of a configuration in a scenario; `status` needs a response."""
 
     scenario: Scenario
     outcomes: tuple[str, ...]
@@ -139,7 +139,7 @@ def drill(
 
 
 class DrillTools(NamedTuple):
-    """What the scenarios of one drill share.
+    """The tools that the scenarios of one drill share.
 
     The seed makes secrets the same in all of them, so that a script needs one process.
     """

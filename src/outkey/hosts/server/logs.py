@@ -70,7 +70,7 @@ def logging_settings(environment: Mapping[str, str]) -> dict[str, object]:
         # A refused request is reported on its page; a failure is logged here.
         "loggers": {
             "django": {"handlers": ["console"], "level": "ERROR", "propagate": False},
-            # Also refused, but logged by Django as a failure: anybody can send any
+            # Also refused, but logged by Django as a failure: anyone can send any
             # host.
             "django.security.DisallowedHost": {"level": "CRITICAL"},
             # Their messages have the text of drivers and servers.

@@ -93,7 +93,7 @@ def wait_seconds(request: HttpRequest) -> float:
     """Return how long a sign-in has to wait; 0.0 also for one that is locked."""
     name = _clean_name(request.POST.get("username", ""))
     if not AxesProxyHandler.is_allowed(request, {"username": name}):
-        return 0.0  # it is refused by the lock, and takes no turn of others
+        return 0.0  # the lock refuses it, so that it delays no other one
     address = counted_address(request)
     return sign_in_guard().wait_seconds(
         name, network_of(address), lambda: _has_signed_in(name, address)

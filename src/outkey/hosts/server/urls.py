@@ -17,7 +17,7 @@ from outkey.hosts.server.web.navigation import first_url
 def first_page(request: HttpRequest) -> HttpResponseBase:
     """Redirect to the first page that the user may open."""
     if not admin.site.has_permission(request):
-        # Back to here, since nobody knows yet what the user may open.
+        # Back to here, since the rights of the user are not known yet.
         return redirect_to_login(request.path, reverse("admin:login"))
     url = first_url(request)
     if url is None:

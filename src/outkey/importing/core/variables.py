@@ -45,7 +45,7 @@ class Variables:
     def resolve_named(self, name: str, text: str) -> str:
         """Return the value of a header or parameter.
 
-        Only one that is kept as a secret itself gets the value of a secret variable.
+        Only one that is stored as a secret itself gets the value of a secret variable.
         """
         is_kept = is_secret_parameter(name)
         return self._resolve(text, self._value if is_kept else self._plain_value)

@@ -77,7 +77,7 @@ class Tokens(Protocol):
         """Return a keyed hash of a secret, by which the same one is known again.
 
         It equals `before`, an earlier mark or "", for the same secret, and also where
-        the key of that mark is gone, so that nobody can tell.
+        the key of that mark was removed, so that they cannot be compared.
         """
 
 

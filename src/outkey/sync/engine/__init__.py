@@ -14,8 +14,8 @@ No more pages are in memory than the line requests at a time, which is one by de
     pairs/   the writer and the ledger of two lines that keep records equal
     forms/   what the form of a line shows: a sample, errors, repairs, a summary
 
-After a kill, nobody extends the lease of the run any more. A requested run is then due
-again (`Runs.due`): every worker looks for such runs in its rounds (`RunLoop`,
+After a kill, the lease of the run is not extended. A requested run is then due again
+(`Runs.due`): every worker looks for such runs in its rounds (`RunLoop`,
 `Planner.plan`), and one of them continues it (`Planner.work`, `Runs.begin`). A run of
 the command line is continued by the next run of its line.
 """

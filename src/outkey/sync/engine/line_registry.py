@@ -207,7 +207,7 @@ class Registry(ConfigurationRegistry):
 
 
 def summary_of(before: LineRow | None, line: SyncLine) -> Text:
-    """Return what a save changed, in words."""
+    """Return the changes of a save, in words."""
     from outkey.sync.core.line.versions import compare_lines  # noqa: PLC0415
 
     if before is None:

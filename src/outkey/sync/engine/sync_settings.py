@@ -71,7 +71,7 @@ class SyncSettings:
         ]
 
     def lock_pair(self, name: str) -> Pair | None:
-        """Return a pair that nobody else changes or locks until the transaction ends.
+        """Return a pair, locked until the transaction ends.
 
         None if it was deleted.
         """

@@ -73,7 +73,7 @@ class Targets:
         return nullcontext() if store is None else store.transaction(targets)
 
     def begin(self, target: str, run: str) -> None:
-        """Begin at the first page: a file forgets what an unfinished run has left."""
+        """Begin at the first page: a file drops what an unfinished run has left."""
         store = self._store(target)
         if store is not None:
             store.begin(target, run)
@@ -93,7 +93,7 @@ class Targets:
         return store.complete(target, run, is_doubtful=is_doubtful, may_lose=may_lose)
 
     def journal(self, target: str, line: str) -> str:
-        """Return what was written beside the rows of a table for a line, or ""."""
+        """Return the journal beside the rows of a table for a line, or ""."""
         if not self._tables or not isinstance(parse_target(target), TableName):
             return ""
         return self._tables.journal(target, line)
@@ -140,7 +140,7 @@ class Targets:
         keys: Sequence[str],
         kept: Mapping[Key, Collection[Key]],
     ) -> int:
-        """Delete the records of these parents that are not among those kept."""
+        """Delete the children of these parents whose keys are not in `kept`."""
         return self._records(target).delete_children(target, parent, keys, kept)
 
     def matching(

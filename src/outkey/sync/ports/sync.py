@@ -145,7 +145,7 @@ class Records(Protocol):
         keys: Sequence[str],
         kept: Mapping[Key, Collection[Key]],
     ) -> int:
-        """Delete the records of these parents that are not among those kept.
+        """Delete the children of these parents whose keys are not in `kept`.
 
         By the values of the fields `parent`: the values of the fields `keys` of each
         child that stays. Return how many were deleted.
@@ -186,7 +186,7 @@ class Records(Protocol):
     def present(self, target: str, ids: Sequence[str]) -> Collection[str]:
         """Return those of these ids whose records exist and are not archived.
 
-        A record that was lost with its table is among them: nobody has deleted it.
+        A record that was lost with its table is among them: it was not deleted itself.
         """
 
     def find(
@@ -251,7 +251,7 @@ class TargetStore(Records, Protocol):
         """
 
     def begin(self, target: str, run: str) -> None:
-        """Begin at the first page: a file forgets what an unfinished run has left."""
+        """Begin at the first page: a file drops what an unfinished run has left."""
 
     def complete(
         self,

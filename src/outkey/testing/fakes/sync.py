@@ -236,7 +236,7 @@ class MemoryRecords:
         keys: Sequence[str],
         kept: Mapping[Key, Collection[Key]],
     ) -> int:
-        """Delete the records of these parents that are not among those kept."""
+        """Delete the children of these parents whose keys are not in `kept`."""
         table = self.table(target)
         missing = [
             record

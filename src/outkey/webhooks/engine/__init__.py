@@ -1,1 +1,1 @@
-"""Webhooks: stored settings and secrets, reception, and the inbox of deliveries."""
+"""Webhooks at work: settings, receiving and processing deliveries, refusals."""

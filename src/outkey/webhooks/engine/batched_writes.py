@@ -1,8 +1,8 @@
 """Stores deliveries: those of all threads that wait are committed together.
 
 A commit waits for the disk, so that one for each delivery would be too slow. The first
-thread commits what has arrived, also what other threads brought; who comes meanwhile is
-committed next. No thread is told of success before the commit.
+thread commits what has arrived, also for other threads; what arrives meanwhile is
+committed next. No thread reports success before the commit.
 """
 
 import threading
@@ -16,7 +16,7 @@ from outkey.foundation.ports.database import Database
 from outkey.webhooks.core.inbox.inbox import InboxDelivery
 from outkey.webhooks.ports.webhooks import DeliveryRows
 
-WAIT_SECONDS = 10.0  # then a sender is told to retry; many wait no longer themselves
+WAIT_SECONDS = 10.0  # then the response asks the sender to retry; many wait no longer
 MOST_WAITING = 1000  # deliveries
 MOST_BYTES_WAITING = 128 * 1024 * 1024
 MOST_TOGETHER = 100  # deliveries in one transaction

@@ -33,10 +33,10 @@ NO_OBJECT = object()
 
 
 class Certificates:
-    """Certificates of senders, kept once a delivery was verified with them.
+    """Certificates of senders, cached once a delivery was verified with them.
 
-    A delivery that nobody has verified yet names the certificate: a stranger who sends
-    many must neither cause a request for each, nor make all threads wait for these.
+    A delivery names its certificate before it is verified: an attacker who sends many
+    must neither cause a request for each, nor make all threads wait for these.
     """
 
     def __init__(

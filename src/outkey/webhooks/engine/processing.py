@@ -260,10 +260,10 @@ class WebhookWork:
         taken: Sequence[InboxDelivery],
         work: Callable[[Sequence[InboxDelivery]], object],
     ) -> None:
-        """Do some work; what it leaves undone is tried again, or has failed.
+        """Do some work; deliveries that it leaves are retried, or have failed.
 
-        What several leave undone for good is tried one by one: one of them may be to
-        blame, and the others must not fail with it.
+        Several deliveries that failed together are retried one by one: one of them may
+        be the cause, and the others must not fail with it.
         """
         if not taken:
             return

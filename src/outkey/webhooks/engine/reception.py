@@ -63,7 +63,7 @@ from outkey.webhooks.ports.webhooks import DeliveryQuery, DeliveryRows
 
 MEBIBYTE = 1024 * 1024
 MAX_BODY = MEBIBYTE  # unless the operator sets another limit
-RETRY_SECONDS = 60  # what a sender is told while deliveries cannot be stored
+RETRY_SECONDS = 60  # Retry-After while deliveries cannot be stored
 METHODS = ("POST", "PUT", "PATCH")
 UNSIGNED_PER_MINUTE = 600  # deliveries of one webhook that prove nothing
 UNSIGNED_OF_ADDRESS = 120  # of these, those from one address
@@ -164,7 +164,7 @@ class Reception:
         except UnknownConfiguration:
             return UNKNOWN
         except OutkeyError:
-            # Sealed, or storage is unavailable. The sender keeps the delivery.
+            # Sealed, or storage is unavailable. The sender will retry.
             return RETRY_LATER
 
     def _look_up(self, endpoint: str) -> StoredWebhook | None:
@@ -359,7 +359,7 @@ def _is_senders_id(stored: StoredWebhook, verified: Verified) -> bool:
 def _nonce_of(
     stored: StoredWebhook, delivery: Delivery, verified: Verified, *, event_id: str
 ) -> str:
-    """Return the value besides its id that may come once; "" if there is none.
+    """Return the value besides its id that may come once, or "".
 
     Where the id is not signed, it is all that is signed: otherwise a captured delivery
     could be sent again and again, each time with another id. If a delivery only names

@@ -118,7 +118,7 @@ class Refusals:
         }
 
     def within_two_hours(self, webhook: str) -> dict[str, int]:
-        """Return what was refused in this hour and the one before, by reason."""
+        """Return the refused deliveries of this hour and the last one, by reason."""
         counts: Counter[str] = Counter()
         for by_reason in self._recent_hours(self._state(webhook)).values():
             counts.update(by_reason)
@@ -267,7 +267,7 @@ class LaterRefusals:
             self._end_thread()
 
     def _take(self) -> dict[tuple[str, str], tuple[int, FindReason | None]]:
-        """Return what was noted a moment after the first; nothing ends the thread."""
+        """Wait for a moment, and return the refusals; no error ends the thread."""
         self._clock.sleep(LATER_SECONDS)
         with self._lock:
             noted = {

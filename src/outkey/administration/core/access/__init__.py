@@ -1,1 +1,1 @@
-"""Permissions: what an edit needs, and who may change which user."""
+"""API tokens, roles, and who may change which user."""

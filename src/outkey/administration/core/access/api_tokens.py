@@ -1,7 +1,7 @@
 """Tokens of the HTTP interface: what a program may do, and until when.
 
 Of a token only its SHA-256 is stored. It is random and 256 bits long, so that the hash
-needs no salt and no slow function: nobody can guess what it was made from.
+needs no salt and no slow function: a random token cannot be guessed.
 """
 
 import re

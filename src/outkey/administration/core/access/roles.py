@@ -11,7 +11,7 @@ _LOOK = {Permission.VIEW, Permission.VIEW_LINE}
 _AUDIT = {Permission.VIEW_AUDIT}
 # The host's own permissions decide about the records that a run reads and writes.
 _RUN = {Permission.RUN_LINE, Permission.VIEW_RUN}
-# Without the deliveries themselves: they are personal data of others.
+# Without the deliveries themselves, which contain personal data.
 _HOOKS = {Permission.VIEW_WEBHOOK, Permission.RUN_WEBHOOK}
 
 ROLES: Mapping[str, frozenset[Permission]] = {

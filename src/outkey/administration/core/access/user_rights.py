@@ -1,4 +1,4 @@
-"""Who may change which user or group: nobody grants rights beyond their own."""
+"""Who may change which user or group: no user grants rights beyond their own."""
 
 from dataclasses import dataclass
 

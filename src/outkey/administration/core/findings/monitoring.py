@@ -61,7 +61,7 @@ class Notice:
 
     @property
     def hint(self) -> Text:
-        """What to do about it."""
+        """The remedy, as an instruction."""
         return self.check.texts()[1]
 
     @classmethod

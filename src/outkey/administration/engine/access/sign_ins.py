@@ -71,7 +71,7 @@ class AccountPace:
         return 0.0
 
     def _forget_old(self, now: float) -> None:
-        """Forget appointments that were missed, and those before the window."""
+        """Delete appointments that were missed, and those before the window."""
         self.appointments = {
             network: at
             for network, at in self.appointments.items()

@@ -27,7 +27,7 @@ class AcceptedToken(NamedTuple):
 class TokenMemory:
     """The tokens that were accepted within the last second, and the pace of each.
 
-    Only valid tokens are stored, so that nobody can fill it.
+    Only valid tokens are stored, so that an attacker cannot fill it.
     """
 
     def __init__(self) -> None:

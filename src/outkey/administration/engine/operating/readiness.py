@@ -15,7 +15,7 @@ from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.threads import Threads
 
 DEADLINE_SECONDS = 2.0
-# How long a result is used again: probes may come from anybody, in any number.
+# How long a result is used again: anyone can send any number of probes.
 FRESH_SECONDS = 1.0
 READY = "ok"
 TIMEOUT = "timeout"

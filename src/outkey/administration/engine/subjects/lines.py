@@ -1,4 +1,4 @@
-"""What a user does with sync lines, each recorded first."""
+"""The actions of users on sync lines, each recorded first."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class LineActions:
         return runner.sample(line.name)
 
     def suggest(self, line: SyncLine, actor: str) -> Suggestion:
-        """Return what a line can be completed with, from its first page."""
+        """Return suggestions that complete a line, from its first page."""
         self.sync.note_line(Tag.LINE_SAMPLED, line, actor)
         return self.sync.runner().suggest(line.name)
 
     def preview(
         self, line: SyncLine, actor: str, runner: SyncRunner
     ) -> Sequence[Effect]:
-        """Return what a run of a line, which may be unsaved, would do at first."""
+        """Return the first effects of a run of a line, which may be unsaved."""
         self.sync.note_line(Tag.LINE_CHECKED, line, actor)
         return runner.preview(line.name)
 
@@ -101,7 +101,7 @@ class LineActions:
         return pairs
 
     def findings(self, document: Document) -> Iterator[tuple[str, Finding]]:
-        """Yield what is wrong or risky about a document's lines, by configuration."""
+        """Yield the findings on a document's lines, each with its configuration."""
         from outkey.sync.engine.forms.unsaved_lines import DocumentLines  # noqa: PLC0415
 
         databases = self.settings.databases() if document.databases else {}

@@ -1,4 +1,4 @@
-"""What a user or a worker does with sync lines that run, each recorded first."""
+"""The actions of users and workers on running sync lines, each recorded first."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Synchronization:
     def runner(
         self, records: Models | None = None, lines: LineSource | None = None
     ) -> SyncRunner:
-        """Return what checks and runs sync lines.
+        """Return the runner that checks and runs sync lines.
 
         `records` are those that one user may see; `lines` may be unsaved ones.
         """
@@ -57,7 +57,7 @@ class Synchronization:
         return SyncRunner(ports)
 
     def pair_runner(self) -> PairRunner:
-        """Return what runs pairs; ConfigError if the host has none."""
+        """Return the runner of pairs; ConfigError if the host has no pairs."""
         from outkey.sync.engine.pairs.runner import PairRunner  # noqa: PLC0415
 
         pairing = self.ports().pairing
@@ -97,7 +97,7 @@ class Synchronization:
         stopping: Callable[[], bool] = lambda: False,
         records: Models | None = None,
     ) -> Planner:
-        """Return what queues runs of sync lines and performs them."""
+        """Return the planner that queues runs of sync lines and performs them."""
         from outkey.sync.engine.runs.planner import Planner  # noqa: PLC0415
 
         return Planner(self._ports_for(records), self.registry, self.queue(), stopping)

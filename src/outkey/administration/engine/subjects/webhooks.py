@@ -207,7 +207,7 @@ class Webhooks:
         return stored.name, changes.replay(stored.name, ids)
 
     def work(self, stopping: Callable[[], bool] = lambda: False) -> WebhookWork:
-        """Return what processes deliveries; a worker calls its `round`."""
+        """Return the processing of deliveries; a worker calls its `round`."""
         from outkey.webhooks.engine.processing import WebhookWork, WorkPorts  # noqa: PLC0415
 
         ports = self.ports()

@@ -138,7 +138,7 @@ def last_chain_check(states: StateRows) -> ChainCheck | None:
 
 
 def recorded_at(record: Mapping[str, object]) -> float:
-    """Return the Unix time of a record, 0 if somebody has tampered with it."""
+    """Return the Unix time of a record, 0 if it was tampered with."""
     return time_of(record) / 1000
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class FieldChange(NamedTuple):
-    """One field that differs; a text is empty where there is none, or it is not shown.
+    """One field that differs; a text is empty if it is missing or not shown.
 
     The texts are those that its reader may see: the audit has fewer than a page.
     """

@@ -79,7 +79,10 @@ class Kind(StrEnum):
 
 
 class Audited(StrEnum):
-    """What the audit shows of a changed field. It cannot be edited, so no free text."""
+    """The part of a changed field that the audit shows; never free text.
+
+    The audit cannot be edited, so that a secret in it would stay.
+    """
 
     NAME = "name"  # only that it changed
     VALUE = "value"  # chosen from a list, a number, or a list of names

@@ -476,7 +476,7 @@ def _print_public_url_hint(application: "Application") -> None:
 
 
 def changes_of(application: "Application") -> "WebhookAdministration":
-    """Return what changes webhooks in the name of the user of the command."""
+    """Return the administration of webhooks, in the name of the command's user."""
     return application.webhooks.administration(administration_of(application))
 
 

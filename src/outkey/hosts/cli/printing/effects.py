@@ -87,6 +87,6 @@ def _effect_row(effect: "Effect") -> tuple[str, str, str]:
 
 
 def is_sent(effect: "Effect") -> bool:
-    """Whether a push would send the record: nobody knows what the API has of it."""
+    """Whether a push would send the record: it is unknown what the API has."""
     is_rejected = effect.outcome is WriteOutcome.REFUSED
     return bool(effect.values) and not effect.changes and not is_rejected

@@ -11,7 +11,7 @@ from outkey.foundation.core.text import Text
 
 
 class SegmentConverter(StringConverter):
-    """One segment of a path, decoded once the segments are told apart."""
+    """One segment of a path, decoded after the path was split."""
 
     def to_python(self, value: str) -> str:
         """Return the text that a client has encoded."""

@@ -83,7 +83,7 @@ def response_of(sent: ApiResponse) -> HttpResponseBase:
     for header, value in headers:
         response[header] = value
     response.headers.setdefault("Cache-Control", "no-store")
-    # A cache must not give a response to somebody without the token.
+    # A cache must not give a response to a client without the token.
     patch_vary_headers(response, ["Authorization"])
     return response
 

@@ -62,7 +62,7 @@ def may(request: HttpRequest, permission: Permission) -> bool:
 
 
 def rights_of(request: HttpRequest) -> Rights:
-    """Return what the user may do; a request asks for it once."""
+    """Return the rights of the user; they are read once for each request."""
     user = request.user
     known: tuple[object, Rights] | None = getattr(request, _ON_REQUEST, None)
     if known is not None and known[0] is user:  # signing in makes it another user's

@@ -33,7 +33,7 @@ from outkey.hosts.django.translation import translate_text
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.fields import secret_label
 
-# Tests wait for servers of others; they must leave threads for the other pages.
+# Tests wait for remote servers; they must leave threads for the other pages.
 running_tests = threading.BoundedSemaphore(12)
 OFFERED_CONFIGURATIONS = 1000
 

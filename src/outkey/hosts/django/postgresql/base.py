@@ -17,7 +17,7 @@ from outkey.foundation.adapters.postgresql_deadlines import (
 
 
 def connect(**parameters: Any) -> DeadlineConnection:  # noqa: ANN401 - of psycopg
-    """Return a connection that gives up, and whose server responds."""
+    """Return a connection with timeouts, whose server has responded."""
     connection = DeadlineConnection.connect(**parameters)
     connection.require_response()
     connection.patience = STATEMENT_SECONDS + LATER_SECONDS

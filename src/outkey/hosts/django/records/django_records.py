@@ -170,7 +170,7 @@ class DjangoRecords:
         keys: Sequence[str],
         kept: Mapping[Key, Collection[Key]],
     ) -> int:
-        """Delete the records of these parents that are not among those kept."""
+        """Delete the children of these parents whose keys are not in `kept`."""
         model = self._open(target, "view", "delete")
         parent_fields = [model.key_field(name) for name in parent]
         key_fields = [model.key_field(name) for name in keys]

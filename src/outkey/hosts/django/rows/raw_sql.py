@@ -64,7 +64,7 @@ def insert_row(row: Model) -> None:
     try:
         row.save(force_insert=True)
     except TypeError:
-        # Django expects a key; of a row that a trigger ignores there is none.
+        # Django expects a key; a row that a trigger ignores has none.
         if row.pk is not None:
             raise
     # Where it was written: a router may send reads to a copy that is a little late.

@@ -42,7 +42,7 @@ ORDERINGS = {
 
 
 class PolledQueue:
-    """Notifies nobody: workers on one machine look at the runs every second."""
+    """Does not notify: workers on one machine look at the runs every second."""
 
     def put(self, run: Run, lock: str) -> None:  # noqa: ARG002 - the port's own
         return

@@ -334,7 +334,7 @@ class DjangoSecretRows:
         for rows in (values, _sealed_rows(models.Token)):
             named = rows.exclude(key_id="").values_list("key_id")
             uses.update(dict(named.annotate(Count("pk"))))
-            # The column is empty only where somebody has emptied it.
+            # outkey never leaves this column empty.
             others = rows.filter(key_id="").values_list("sealed", flat=True)
             uses.update(named_key(as_bytes(sealed)) for sealed in others)
         return dict(uses)

@@ -1,6 +1,6 @@
 """Finds triggers on outkey's tables, which outkey never makes.
 
-A trigger can change or delete what outkey writes, whoever writes it.
+A trigger can change or delete what outkey has written.
 """
 
 from django.db import connection

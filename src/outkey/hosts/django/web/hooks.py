@@ -140,7 +140,7 @@ def _receive_delivery(
 
 @lru_cache(maxsize=4)
 def _reception_of(application: Application) -> Reception:
-    """Return what receives the deliveries of an installation, made once."""
+    """Return the reception of an installation's deliveries, made once."""
     return application.webhooks.reception(end_thread=connections.close_all)
 
 

@@ -1,4 +1,4 @@
-"""A thread that does the same work every few seconds until it is told to stop."""
+"""A thread that does the same work every few seconds until the stop signal is set."""
 
 import threading
 from collections.abc import Callable

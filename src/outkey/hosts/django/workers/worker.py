@@ -37,7 +37,7 @@ logger = logging.getLogger("outkey.runs")
 
 
 class QueueWorker:
-    """Does runs until it is told to stop; then it releases them at their next page."""
+    """Does runs until the stop signal is set; releases them at their next page."""
 
     def __init__(
         self,

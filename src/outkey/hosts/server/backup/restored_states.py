@@ -30,7 +30,7 @@ class Cursor(Protocol):
     """The result of a statement, of sqlite3 or psycopg."""
 
     def fetchone(self) -> object:
-        """Return the next row; None if there is none."""
+        """Return the next row; None at the end."""
 
     def fetchall(self) -> list[Any]:
         """Return the rows."""

@@ -83,7 +83,7 @@ def load(copy: Path, database: Path, *, replace: bool) -> None:
 
 @contextmanager
 def locked(database: Path) -> Iterator[None]:
-    """Write the log into the database, and let nobody else use it meanwhile."""
+    """Write the log into the database, which is locked until the block ends."""
     if not database.exists():
         yield
         return

@@ -1,4 +1,4 @@
-"""Accounts of the pages, as the command line manages them: nobody has to sign in."""
+"""Accounts of the pages, as the command line manages them without signing in."""
 
 from collections import Counter
 from secrets import token_urlsafe
@@ -107,7 +107,7 @@ class EmbeddedAccounts:
         return generated
 
     def audit_key(self, name: str) -> str:
-        """Return what an account is called in the audit."""
+        """Return the name of an account in the audit."""
         return key_of(user_named(name))
 
     def export(self, name: str) -> dict[str, object]:

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 MAX_COMMANDS = 20
 _COMMAND_OUTPUT = "{{command}}"
-# Possessive and bounded, as a text may have thousands of braces that nobody closes.
+# Possessive and bounded, as a text may have thousands of braces that are not closed.
 _VARIABLE = re.compile(
     r"\$(?:\{([A-Za-z_]\w*+)[^}]{0,200}+\}|([A-Za-z_]\w*)|([0-9@*#?!]))"
 )

@@ -1,1 +1,4 @@
-"""Stores of audit records: a chain in a table, or the log."""
+"""Writing audit records: the chain, its checkpoints, or the log.
+
+The SQL is the host's.
+"""

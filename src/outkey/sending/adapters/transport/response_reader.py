@@ -51,7 +51,7 @@ _CONTROL = re.compile(rb"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]")
 # NUL, CR alone, and a blank before the colon of a header line.
 _FORBIDDEN = re.compile(rb"\0|\r(?!\n)|\n[^:\n]*[ \t]:")
 _WITHOUT_BODY = frozenset({204, 304})
-# What the parser of chunks is told instead of the server's head. It has to take bytes
+# The head that the parser of chunks gets, not the server's. It has to take bytes
 # after the last chunk for an error, and not for the next response.
 _CHUNKED_HEAD = (
     b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -456,7 +456,7 @@ class _ReceivedChunks:
 
 
 def _lines_with_controls(head: bytes) -> _HeaderLines:
-    """Read a head with control characters in its values; whoever shows them escapes.
+    """Read a head with control characters in its values, which are escaped when shown.
 
     RFC 9110 §5.5 permits to keep them. llhttp has to be lenient for that, and then lets
     through what must not be.

@@ -365,7 +365,7 @@ class _Exchange:
     def _await_end(self) -> None:
         """Wait a moment for the end of a streaming body that may be small.
 
-        Whoever passes on a whole body knows its length and can keep the connection.
+        A caller that passes on a whole body knows its length; the connection is reused.
         """
         until = time.monotonic() + SETTLE_SECONDS
         while not self.is_complete and self.reader.may_be_small:

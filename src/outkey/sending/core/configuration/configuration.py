@@ -1,4 +1,4 @@
-"""The API Sync Configuration and its sync lines, as frozen values.
+"""The API Sync Configuration as a frozen value.
 
 Attributes carry the names of the table in `fields.py`, which also has their defaults; a
 test compares the two.

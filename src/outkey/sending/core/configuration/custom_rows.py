@@ -135,7 +135,7 @@ def _value_of(value: str | None, *, is_secret: bool, place: str) -> str:
                 Text("a row that is not secret needs a value"), field=field
             )
         return tidy_value(value)
-    # Anything else is a reference, or a value that whoever reads the row refuses.
+    # Anything else is a reference, or a value that the reader of the row refuses.
     if value is None or PLACEHOLDER not in value:
         return ""
     if value.count(PLACEHOLDER) > 1:

@@ -470,7 +470,7 @@ _MISSING = "no-credentials-sent"
 _NOT_READ = "credentials-not-read"
 _WRONG = "wrong-credentials"
 _EXPIRED = "token-expired"
-# Nobody lacks a right without being known.
+# Only a known user can lack a right.
 _OF_KNOWN_USERS = frozenset({"forbidden", "missing-scope"})
 _OF_KEYS = frozenset(
     (

@@ -289,7 +289,7 @@ def _scheme_fix(ours: AuthenticationType, offered: Container[str]) -> Fix | None
     """Return the change to the best scheme that the server names.
 
     It never chooses None, whatever schemes those are. Nor does it make a password
-    travel that Digest keeps here: anyone in between may have replaced the challenge.
+    travel that Digest does not send: an attacker may have replaced the challenge.
     """
     supported = [AuthenticationType.DIGEST, AuthenticationType.BEARER]
     if ours is not AuthenticationType.DIGEST:

@@ -65,7 +65,7 @@ _METADATA_HOSTS = frozenset({"instance-data", "metadata"})
 # As Linux distributions call this machine, besides the domain `localhost` (RFC 6761).
 _LOOPBACK_NAMES = frozenset({"localhost.localdomain", "ip6-localhost", "ip6-loopback"})
 # Domains that no public name is in: RFC 6762, RFC 8375, ICANN's for private use, and
-# those that networks use although nobody assigned them.
+# those that networks use although they are not assigned.
 _INTERNAL_DOMAINS = frozenset(
     {"arpa", "corp", "home", "internal", "intranet", "lan", "local", "localdomain"}
 )

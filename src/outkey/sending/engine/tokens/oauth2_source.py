@@ -64,7 +64,7 @@ class OAuth2Source:
             entered = self._entered_secret("refresh_token")
             mark = self.context.tokens.mark(entered, state.entered)
         except errors.OutkeyError:
-            return state  # whoever needs it reports that
+            return state  # reported where the secret is needed
         return state.with_entered(mark)
 
     def refuse_dead(self, state: TokenState, request: TokenRequest) -> None:

@@ -215,7 +215,7 @@ class AsyncRun(Generic[Result]):
                 if isinstance(step, Intent):
                     if self.cancelled and not _is_for_token(step):
                         self._renewing = False
-                        return None  # nobody waits for this request any more
+                        return None  # its caller has ended
                     return step
                 if not isinstance(step, Outcome | Refusal):
                     return step

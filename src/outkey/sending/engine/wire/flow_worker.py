@@ -205,7 +205,7 @@ def _deliver_all(handovers: Sequence[Handover]) -> None:
     for handover in handovers:
         by_loop[handover.future.get_loop()].append(handover)
     for loop, group in by_loop.items():
-        # Nobody waits any more in a loop that was closed.
+        # In a loop that was closed, nothing waits.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(_deliver_some, loop, group)
 

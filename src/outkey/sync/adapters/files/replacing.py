@@ -50,7 +50,7 @@ def remove_left_overs(path: Path) -> None:
     for name in names:
         suffix = name.removeprefix(prefix)
         if suffix != name and TEMPORARY_SUFFIX.fullmatch(suffix):
-            # It is locked, somebody else's, or was deleted just now.
+            # It is locked, another user's, or was deleted just now.
             with suppress(OSError):
                 _remove_unlocked(path.with_name(name))
 

@@ -81,7 +81,7 @@ class CommaSeparated:
     def __init__(self, file: BinaryIO, kinds: Kinds) -> None:
         self._file = file
         self._kinds = kinds
-        # A table of others may have columns of any name.
+        # A table that outkey did not make may have columns of any name.
         self._write_lines([[csv_cell(name) for name in kinds]])
 
     def write(self, rows: Iterable[Row]) -> None:

@@ -2,7 +2,7 @@
 
 A connection responds to its login and to the check before each use within
 `CONNECT_SECONDS`, and to each statement within `STATEMENT_SECONDS`. The server gets the
-same limits, and the client gives up a little later: a server that hangs ends nothing.
+same limits, and the client's timeout is a little longer, for a server that hangs.
 """
 
 import logging
@@ -39,7 +39,7 @@ DriverConnection = Any  # of psycopg, pymysql or sqlite3
 
 
 class LimitedEngine:
-    """An engine of SQLAlchemy whose connections give up, and can be interrupted."""
+    """An engine whose connections have timeouts, and can be interrupted."""
 
     def __init__(self, url: URL) -> None:
         self._vendor = Vendor(url.get_backend_name())
@@ -95,9 +95,9 @@ class LimitedEngine:
 def _connect_arguments(url: URL) -> dict[str, object]:
     """Return the arguments of a driver besides, or in the place of, a URL.
 
-    A driver that finds something missing in a URL looks in files and variables of the
-    user whom the process runs as: a password that it finds there would be sent to
-    whatever server the URL names.
+    What a URL lacks, a driver reads from files and environment variables of the
+    process's user: a password from there would be sent to any server that the URL
+    names.
     """
     match Vendor(url.get_backend_name()):
         case Vendor.POSTGRESQL:
@@ -155,7 +155,7 @@ def _mysql_arguments() -> dict[str, object]:
 def _connect_to_postgresql(
     _dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]
 ) -> DriverConnection:
-    """Return a connection that gives up, and whose server responds."""
+    """Return a connection with timeouts, whose server has responded."""
     from outkey.foundation.adapters.postgresql_deadlines import DeadlineConnection  # noqa: PLC0415 - may be missing
 
     connection = DeadlineConnection.connect(*arguments, **options)
@@ -167,14 +167,14 @@ def _connect_to_postgresql(
 def connect_to_mysql(
     _dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]
 ) -> DriverConnection:
-    """Return a connection that gives up."""
+    """Return a connection with timeouts."""
     from outkey.sync.adapters.tables.mysql_deadlines import DeadlineConnection  # noqa: PLC0415 - may be missing
 
     return DeadlineConnection(*arguments, **options)
 
 
 def _set_patience(vendor: Vendor, connection: DriverConnection, seconds: float) -> None:
-    """Let a connection wait so long for each response."""
+    """Set the timeout of a connection for each response."""
     if vendor != SQLITE:
         connection.patience = seconds
 

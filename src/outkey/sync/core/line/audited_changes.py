@@ -26,7 +26,7 @@ _TABLES = [field for field in SYNC_FIELDS if field.kind is Kind.TABLE]
 
 
 def line_changes(stored: SyncLine, made: SyncLine) -> Iterator[FieldChange]:
-    """Yield what differs between two versions of a line; shown values come first."""
+    """Yield the changes between two versions of a line; shown values come first."""
     yield from _changes(CALL_FIELDS, stored, made)
     before = stored.sync or Sync()
     after = made.sync or Sync()

@@ -187,7 +187,7 @@ class SyncLine:
     method: str
     path: str
     sync: Sync | None = None
-    # The TOML of `sync` as a user wrote it, with comments; empty: nobody wrote it.
+    # The TOML of `sync` as a user wrote it, with comments; or empty.
     source: str = field(default="", compare=False, repr=False)
     # Why it must not run: it was changed without outkey, or outkey is sealed.
     error: OutkeyError | None = field(default=None, compare=False, repr=False)

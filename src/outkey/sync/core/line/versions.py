@@ -20,7 +20,7 @@ NO_ENTRY = object()
 
 @dataclass(frozen=True, slots=True)
 class LineComparison:
-    """What differs between two versions of a line."""
+    """The differences between two versions of a line."""
 
     changes: tuple[FieldChange, ...]
 
@@ -55,7 +55,7 @@ def compare_lines(old: Mapping[str, str], new: Mapping[str, str]) -> LineCompari
 def table_changes(
     old: Mapping[str, Any], new: Mapping[str, Any], place: str = ""
 ) -> Iterator[FieldChange]:
-    """Yield what differs between two tables."""
+    """Yield the differences between two tables."""
     for name in dict.fromkeys((*old, *new)):
         yield from _value_changes(
             place + name, old.get(name, NO_ENTRY), new.get(name, NO_ENTRY)
@@ -63,7 +63,7 @@ def table_changes(
 
 
 def _value_changes(place: str, old: object, new: object) -> Iterator[FieldChange]:
-    """Yield what differs between two values."""
+    """Yield the differences between two values."""
     is_added_or_removed = new is NO_ENTRY or old is NO_ENTRY
     if old == new:
         return
@@ -119,7 +119,7 @@ def row_name(row: Mapping[str, Any], number: int) -> str:
 
 
 def row_words(row: Mapping[str, Any]) -> str:
-    """Return what a row maps, in short."""
+    """Return a row of a mapping in short."""
     parts = (row.get("api") or row.get("target"), row.get("transform"))
     return _shortened_text(" ".join(str(part) for part in parts if part) or "…")
 

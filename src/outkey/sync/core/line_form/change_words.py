@@ -80,7 +80,7 @@ def _excerpt(text: str) -> str:
 
 
 def label_of(path: str) -> Text:
-    """Return what the form calls a place in the text, such as pagination.size."""
+    """Return the form's label of a place in the text, such as pagination.size."""
     if child := CHILD.fullmatch(path):
         return _child_label(*child.groups())
     if row := ROW.fullmatch(path):
@@ -94,7 +94,7 @@ def label_of(path: str) -> Text:
 
 
 def _child_label(name: str, part: str | None) -> Text:
-    """Return what the form calls a list inside the records, or a part of it."""
+    """Return the form's label of a list inside the records, or of a part of it."""
     if part is None:
         return Text("List {name}", name=name)
     field = FIELDS_BY_PATH.get(f"children.{part}")
@@ -103,7 +103,7 @@ def _child_label(name: str, part: str | None) -> Text:
 
 
 def row_label(name: str, part: str | None) -> Text:
-    """Return what the form calls a row, or a part of it."""
+    """Return the form's label of a row, or of a part of it."""
     if part is None:
         return Text("Field {name}", name=name)
     label = PART_LABELS.get(part) or as_text(part.removeprefix("options."))
@@ -152,7 +152,7 @@ def is_row(path: str) -> bool:
 
 
 def row_words(text: str) -> Text:
-    """Return what a row maps: the field of the API, and the rule if there is one."""
+    """Return a row in words: the field of the API, and the rule if there is one."""
     name, _, rule = text.rpartition(" ")
     if name and rule in set(Transform):
         return Text("{name}, {rule}", name=name, rule=Transform(rule).label)

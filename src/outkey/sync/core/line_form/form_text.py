@@ -88,7 +88,7 @@ def table_with_form(old: Mapping[str, Any], form: LineForm) -> dict[str, Any]:
 
 
 def sample_sync(text: str) -> Sync | None:
-    """Return what a sample needs of a text, which may not be complete yet.
+    """Return the settings for a sample of a text, which may be incomplete.
 
     None for a line that only names one request. ConfigError for a mistake in the
     request, the records or the pages.
@@ -114,7 +114,7 @@ def _shown_text(field: Field, table: Mapping[str, Any]) -> str:
 
 
 def _written_value(field: Field, entered: str) -> object:
-    """Return what an input means in TOML; None for what is as by default."""
+    """Return the value of an input in TOML; None for the default."""
     text = entered if field.kind is Kind.LONG_TEXT else entered.strip()
     value: object = text
     match field.kind:

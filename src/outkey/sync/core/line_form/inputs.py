@@ -193,7 +193,7 @@ def errors_in(form: LineForm, text: str = "") -> dict[str, ConfigError]:
 
 
 def schedule_error(choice: ScheduleChoice | None) -> ConfigError | None:
-    """Return what is wrong with a schedule, if anything is."""
+    """Return the error in a schedule; None if it is valid."""
     try:
         _ = choice.schedule if choice else ""
     except ConfigError as error:

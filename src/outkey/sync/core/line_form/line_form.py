@@ -43,7 +43,7 @@ INPUTS: Mapping[str, Field] = {_input_of(field): field for field in _scalar_fiel
 
 @dataclass(frozen=True, slots=True)
 class LineForm:
-    """What a form shows of a synchronization, or what a user entered.
+    """The form of a synchronization, as it is shown or was filled in.
 
     Without a direction the line only names one request. What a form does not have
     (`None`, or an input that is missing in `texts`) stays as the text has it. Rows and
@@ -149,7 +149,7 @@ class LineForm:
     def with_repair(
         self, changes: Mapping[str, str], number: int, child: int | None = None
     ) -> "LineForm":
-        """Change inputs of a row; IndexError if there is none with this number."""
+        """Change inputs of a row; IndexError for an unknown number."""
         rows = [*self.rows_of(child)]
         rows[number] = MappingRow.of_inputs({**rows[number].inputs(), **changes})
         return self._with_rows(rows, child)

@@ -72,7 +72,7 @@ class Candidate:
 
 
 def repairs_of(trial: RowTrial, values: Sequence[object]) -> tuple[Repair, ...]:
-    """Return what makes a row accept all of these values, the best first."""
+    """Return the repairs that make a row accept all these values, the best first."""
     reasons = {trial.reason(value) for value in values} - {""}
     repairs = _working_repairs(trial, values, candidates(trial, values, reasons))
     if not repairs and reasons - MISSING:
@@ -104,7 +104,7 @@ def members_of(values: Sequence[object], name: str) -> list[object]:
 def candidates(
     trial: RowTrial, values: Sequence[object], reasons: set[str]
 ) -> Iterator[Candidate]:
-    """Yield what may repair a row, the best first."""
+    """Yield candidates for the repair of a row, the best first."""
     present = [value for value in values if value is not None and value != ""]
     if reasons & MISSING:
         yield from _for_missing(trial)
@@ -121,7 +121,7 @@ def candidates(
 
 
 def _for_missing(trial: RowTrial) -> Iterator[Candidate]:
-    """Yield what accepts a record without a value."""
+    """Yield candidates that accept a record without a value."""
     mapping = trial.mapping
     if trial.is_key:
         return
@@ -269,7 +269,7 @@ def _transform_candidate(trial: RowTrial, guess: Guess) -> Candidate:
 
 
 def _transform_sentence(guess: Guess) -> Text:
-    """Return what another transform does."""
+    """Return the sentence about the effect of another transform."""
     label = guess.transform.label
     pattern = guess.options.get("format", "")
     if guess.transform in MOMENTS and pattern:

@@ -23,7 +23,7 @@ class RowTrial:
     is_key: bool = False
 
     def result(self, value: object) -> object:
-        """Return what becomes of a value, or raise RejectedBySample."""
+        """Return the result of a row for a value, or raise RejectedBySample."""
         resolved = resolve_transform(self.mapping, self.host)
         try:
             result = convert(resolved, value, self.context)

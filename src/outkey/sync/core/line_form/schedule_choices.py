@@ -48,7 +48,7 @@ WORKDAYS = WEEKDAYS[:5]
 
 @dataclass(frozen=True, slots=True)
 class ScheduleChoice:
-    """What a user chose; the texts are as they were entered, right or wrong."""
+    """The choice of a user; the texts are as they were entered, valid or not."""
 
     kind: ScheduleKind = ScheduleKind.BY_HAND
     minutes: str = "15"  # between two runs
@@ -193,7 +193,7 @@ def _days_of(weekday: str) -> tuple[Weekday, ...]:
 
 
 def _days_field(days: Sequence[Weekday]) -> str:
-    """Return days as cron has them; ConfigError if there is none."""
+    """Return days as cron has them; ConfigError without any day."""
     numbers = [number for number, day in enumerate(WEEKDAYS, 1) if day in days]
     if {*days} == {*WORKDAYS}:
         return "1-5"

@@ -37,7 +37,7 @@ Wanted = str | Equal | Span  # a text is contained
 def read_wanted(kind: FieldKind, text: str, zone: tzinfo) -> Wanted:
     """Return the filter that a text means in a column of this kind.
 
-    What is no number, moment or boolean is looked for as it is.
+    Any other text than a number, moment or boolean is searched as it is.
     """
     plain = text.strip()
     if kind in NUMBERS:

@@ -45,7 +45,7 @@ class Decision(StrEnum):
     WRITE = "write"  # the API's version into the host
     LEAVE = "leave"  # the host's version is sent by the push
     ASK = "ask"  # neither side is written until a user decides
-    RETIRE = "retire"  # as the pull's `gone` rule says
+    RETIRE = "retire"  # archive or delete it, by the pull's `gone` rule
     CREATE_AGAIN = "create_again"  # the push creates it at the API
     DELETE = "delete"  # the agreement: neither side has the record
 
@@ -340,7 +340,7 @@ def decide(
     is_equal: bool = False,
     is_host_newer: bool = False,
 ) -> Decision:
-    """Return what a pull does with a record.
+    """Return the decision of a pull on a record.
 
     `is_equal`: both sides have the same shared values now.
     """

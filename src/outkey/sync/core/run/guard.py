@@ -9,8 +9,8 @@ from outkey.sync.core.run.reasons import GUARD, TARGET_REPLACED, sync_failure
 def most_removals(total: int, percent: int) -> int:
     """Return how many of a line's records one run may archive or delete.
 
-    One record may always go, so that small targets can be kept up to date. With 100
-    there is no guard, and with 0 no record may go.
+    One record may always be removed, so that small targets stay up to date. With 100
+    there is no guard, and with 0 no record may be removed.
     """
     return max(1, total * percent // 100) if percent else 0
 
@@ -52,7 +52,7 @@ def refuse_mass_removal_of_children(
 def refuse_mass_removal(missing: int, total: int, percent: int) -> None:
     """Refuse to archive or delete more than a percentage of a line's records.
 
-    Whoever wants many to go says so before the run, or raises the percentage.
+    A user who wants to remove many allows it for one run, or raises the percentage.
     """
     allowed = most_removals(total, percent)
     if missing > allowed:

@@ -38,7 +38,7 @@ class RunState(StrEnum):
 
 
 class RunTrigger(StrEnum):
-    """What made a run begin; the values are part of JSON output."""
+    """The cause of a run; the values are part of JSON output."""
 
     DELIVERY = "delivery"  # of a webhook: the line itself was not read
     RETRY = "retry"  # of what an earlier run rejected
@@ -233,7 +233,7 @@ class Run:
 
     @property
     def trigger(self) -> RunTrigger:
-        """What made the run begin."""
+        """The cause of the run."""
         return trigger_of(
             self.actor,
             is_received=self.is_received,
@@ -255,7 +255,7 @@ class Run:
 def trigger_of(
     actor: str, *, is_received: bool, is_retry: bool, dry_run: bool
 ) -> RunTrigger:
-    """Return what made a run of these facts begin."""
+    """Return the cause of a run with these facts."""
     if is_received:
         return RunTrigger.DELIVERY
     if is_retry:

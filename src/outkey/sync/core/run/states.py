@@ -39,7 +39,7 @@ FOLDED_RECORDS = 10_000
 PAGE_SECONDS = 600.0
 
 KILLED = "killed"  # the cause of a run whose process stopped extending the lease
-STOPPING = "stopping"  # the cause of a run whose process was told to stop
+STOPPING = "stopping"  # the cause of a run whose process got the stop signal
 CANCELLED = "cancelled"  # why a checkpoint is refused: a user cancelled the run
 PAUSED = "line_paused"  # the cause of a run whose line a user has paused
 TAKEN_OVER = "taken_over"  # why a checkpoint is refused: another process has the run

@@ -74,7 +74,7 @@ _AMOUNT_WORDS = words(
     " total netto brutto net gross"
 )
 _COUNT_WORDS = words("count quantity qty items number pages cents")
-# A number as text in a field of this name is a name: nobody adds up telephone numbers.
+# A number as text in a field of this name is a name, such as a telephone number.
 _IDENTIFIER_WORDS = words(
     "id ids uuid guid key number no nr nummer code zip postal postcode plz phone tel"
     " mobile fax reference ref sku ean gtin isbn iban bic vat account konto name text"

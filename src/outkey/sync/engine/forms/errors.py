@@ -44,7 +44,7 @@ class FormCheck:
         self._is_pull = form.direction != Direction.PUSH
 
     def errors(self) -> Iterator[NamedError]:
-        """Yield what is wrong, with the names of the inputs."""
+        """Yield the errors, with the names of the inputs."""
         form = self._form
         host_fields = model_fields(self._ports, form.texts.get("target", ""))
         yield from self._row_errors(form.rows or (), host_fields)
@@ -112,7 +112,7 @@ def fault_of(
     *,
     is_pull: bool = True,
 ) -> Finding | None:
-    """Return what is wrong with a mapping whatever its values are.
+    """Return the finding on a mapping that holds for all its values.
 
     The field of the finding begins with `row.`.
     """

@@ -1,4 +1,4 @@
-"""What a preview shows: counts by outcome, and rejected records by field and reason."""
+"""A preview in short: counts by outcome, rejected records by field and reason."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the rows of a form make of a sample: results, rejections, repairs."""
+"""The effects of a form's rows on a sample: results, rejections, repairs."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -38,7 +38,7 @@ def demand_nothing(_target: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RowResult:
-    """What one row makes of one record, and how it does with all of the sample."""
+    """The result of one row for one record, and how many of the sample it rejects."""
 
     value: str = ""  # of the API, as users read it
     result: str = ""  # as users read it; empty if it is rejected
@@ -49,7 +49,7 @@ class RowResult:
 
 @dataclass(frozen=True, slots=True)
 class FormResults:
-    """What a form makes of one record of a sample."""
+    """The results of a form for one record of a sample."""
 
     rows: tuple[RowResult, ...]  # without any result where a row is not filled in
     children: tuple[tuple[RowResult, ...], ...]  # of the first element of each list
@@ -79,7 +79,7 @@ class FormEvaluator:
         self._ends_at = ports.clock.monotonic() + PREVIEW_SECONDS
 
     def results(self, sample: LineSample, number: int = 0) -> FormResults:
-        """Return what becomes of one record, by its number in the sample.
+        """Return the results for one record, by its number in the sample.
 
         A push has no results: its values come from the host.
         """
@@ -132,7 +132,7 @@ class FormEvaluator:
         return tuple(results)
 
     def _result(self, row: MappingRow, row_set: RowSet, number: int) -> RowResult:
-        """Return what one row makes of one record; ConfigError if it cannot work."""
+        """Return the result of a row for a record; ConfigError if it cannot work."""
         if row.is_blank:
             return RowResult()
         mapping = row.mapping()
@@ -161,7 +161,7 @@ class FormEvaluator:
         return RowResult(value, result, None, rejected, repairs)
 
     def _values(self, mapping: FieldMapping, records: Sequence[object]) -> list[object]:
-        """Return what the path of a mapping finds in each record."""
+        """Return the value at the path of a mapping in each record."""
         path = WITHOUT_PATH.get(mapping.transform, mapping.api)
         if path == INDEX:
             return list(range(1, len(records) + 1))

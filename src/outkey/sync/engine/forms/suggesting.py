@@ -176,7 +176,7 @@ class LineSuggester:
         return _without_masks(masked), has_masked_value(masked)
 
     def _known_records(self, document: object) -> Sequence[Record] | None:
-        """Return what the expression of the line finds, if that is records."""
+        """Return the records that the line's expression finds, or None."""
         sync = self._plan.line.sync
         if sync is None or sync.records == Sync().records:
             return None

@@ -33,7 +33,7 @@ class LineWithSync(NamedTuple):
 
 
 class DocumentOfLines(Protocol):
-    """What is needed of a TOML document to check its lines."""
+    """The parts of a TOML document that checks of its lines need."""
 
     @property
     def drafts(self) -> Sequence[ConfigurationDraft]:

@@ -1,4 +1,4 @@
-"""Deciding about each row of a pair, and about records that are gone at the API."""
+"""Deciding about each row of a pair, and about records deleted at the API."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ class PairDecider:
     def decide_missing(
         self, record: HostRecord, agreement: PairAgreement | None
     ) -> tuple[Decision, Values]:
-        """Return the decision on a record that is gone at the API, and its values."""
+        """Return the decision on a record deleted at the API, and its values."""
         is_renamed = self._matches.has_new_key(record, agreement)
         host = plain_values(record.values, self._names(is_renamed=is_renamed))
         side = side_of_host(agreement, host)

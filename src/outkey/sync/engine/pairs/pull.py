@@ -222,7 +222,7 @@ class PairWriter:
         return results
 
     def _write_rows(self, decisions: Sequence[RowDecision]) -> dict[str, Written]:
-        """Write the rows that the API won; of others only the fields it owns."""
+        """Write rows of which the API's version won; of others only its own fields."""
         results: dict[str, Written] = {}
         written = [row for row in decisions if row.is_written]
         kept = [row for row in decisions if row.is_kept]
@@ -278,6 +278,6 @@ class PairWriter:
         return bool(self._agreements.conflicts(self._push_line, "", 1))
 
     def remove_missing(self) -> Counts:
-        """Retire what is gone at the API and unchanged in the host."""
+        """Archive or delete records missing at the API and unchanged in the host."""
         retire = partial(self._removal.retire, self._progress.run, self._target.retire)
         return self._target.remove_missing_by(retire)

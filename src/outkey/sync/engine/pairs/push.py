@@ -115,7 +115,7 @@ class PairLedger:
     def _rejected_by_pull(self, jobs: Sequence[Job]) -> set[str]:
         """Return the records whose version at the API the last pull rejected.
 
-        Nobody has compared it with ours, and it would be overwritten.
+        It was not compared with ours, and would be overwritten.
         """
         runs = self._rejecting_runs() if jobs else ()
         if not runs:
@@ -146,7 +146,7 @@ class PairLedger:
     def store_announced(self, jobs: Sequence[Job]) -> None:
         """Store creates, and their values: the API may have them before we know."""
         self._entries.store_announced(jobs)
-        # Of a repetition with other values nobody knows which of them the API has.
+        # Of a repetition with other values it is unknown which of them the API has.
         first = [job for job in jobs if job.entry.sent == job.digest]
         self._agreements.put(
             self._line, [self._agreement(job.record, job.values) for job in first]
@@ -292,7 +292,7 @@ class RepeatedCreates:
         record: HostRecord | None,
         agreement: PairAgreement | None,
     ) -> HostRecord | None:
-        """Return a record as its create has sent it, or as it is; None: it is gone."""
+        """Return a record as its create sent it, or as it is; None if deleted."""
         values = {
             **(record.values if record else {}),
             **((agreement and agreement.host) or {}),

@@ -1,4 +1,4 @@
-"""Records of a pair that are gone at the API: retired, kept, or left to a user."""
+"""Records of a pair deleted at the API: archived, left alone, or decided by a user."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ class PairRemoval:
         self._changes = changes
 
     def retire(self, run: Run, retire_unseen: Callable[[], int]) -> int:
-        """Retire what is gone at the API and unchanged in the host."""
+        """Archive or delete records missing at the API and unchanged in the host."""
         self._changes.begin()
         retired: list[str] = []
         last = ""
@@ -51,7 +51,7 @@ class PairRemoval:
         return count
 
     def delete_conflicts(self, disputed: Collection[str]) -> None:
-        """Delete the conflicts about records that neither side has any more.
+        """Delete the conflicts about records that both sides have deleted.
 
         `disputed` are the keys of those that this run has seen. An incremental run
         would have seen the others: while there is a conflict, it begins where the run
@@ -73,7 +73,7 @@ class PairRemoval:
             self._agreements.delete(self._push_line, gone)
 
     def _keep_changed(self, records: Sequence[HostRecord], run: Run) -> list[str]:
-        """Mark what the host has changed as seen; return the ids of the rest."""
+        """Mark records that the host changed as seen; return the ids of the rest."""
         ids = [record.id for record in records]
         agreements = self._agreements.read(self._push_line, ids)
         ledger = self._ports.ledger.read(self._push_line, ids)

@@ -1,4 +1,4 @@
-"""The face of pairs: run them by name, show their conflicts and resolve them."""
+"""Entry point for pairs: run them by name, show and resolve their conflicts."""
 
 import hashlib
 import json

@@ -18,8 +18,8 @@ GROUP = 1000
 class UnansweredCreates:
     """The records whose create has no response, as a run finds them at its begin.
 
-    The API may have each of them under an ID that nobody knows here. A row that has
-    none of the texts that were sent is another record. The one exception is a record
+    The API may have each of them under an ID that is unknown here. A row without any
+    of the texts that were sent is another record. The one exception is a record
     all of whose texts were changed at the API before its create had a response.
     """
 

@@ -1,4 +1,4 @@
-"""Which records are missing upstream: counted, told, and guarded against a mistake."""
+"""Records that are missing upstream: counted, reported, and removed within limits."""
 
 from outkey.foundation.core.text import Text
 from outkey.sync.core.line.line import Gone
@@ -26,7 +26,7 @@ class MissingRecords:
         return bool(self._run.since and self._sync.incremental.parameter)
 
     def note_empty(self) -> None:
-        """Tell that nothing is removed though the API returned no record."""
+        """Report that nothing is removed although the API returned no record."""
         is_full = not self._is_incremental and not self._run.retry_of
         if self._sync.gone is not Gone.KEEP and is_full and not self._run.counts.seen:
             self._progress.note_change(
@@ -37,11 +37,11 @@ class MissingRecords:
             )
 
     def note(self) -> None:
-        """Tell how many records a run would archive or delete.
+        """Report how many records a run would archive or delete.
 
-        A dry run marks nothing, so it counts: of what the line brought, at most those
-        records are still there that it has found. More are missing if it has found
-        records that others brought.
+        A dry run marks no record as seen, so it counts: of the records that the line
+        wrote, at most those exist that it has found. More are missing if it has found
+        records that were written otherwise.
         """
         sync = self._sync
         present = self._run.counts.updated + self._run.counts.unchanged
@@ -68,7 +68,7 @@ class MissingRecords:
     def refuse_too_many(self) -> None:
         """End the run if suspiciously many records would be removed.
 
-        Whoever wants many records to go says so before the run, or raises the limit.
+        A user who wants to remove many allows it for one run, or raises the limit.
         """
         if not self._progress.allows_removal:
             unseen = self._unseen()

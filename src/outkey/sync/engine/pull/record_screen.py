@@ -1,4 +1,4 @@
-"""Records and rows that repeat a secret are rejected before anybody sees them."""
+"""Records and rows that repeat a secret are rejected before they are shown."""
 
 import re
 from collections.abc import Sequence

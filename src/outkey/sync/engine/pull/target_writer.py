@@ -55,7 +55,7 @@ class TargetWriter:
     def begin(self) -> None:
         """Make the table or the file of the line; a dry run makes nothing.
 
-        If somebody has dropped the table or a column, everything is read again.
+        If the table or a column was dropped, everything is read again.
         """
         progress = self._progress
         if progress.run.dry_run:

@@ -17,10 +17,10 @@ class PossiblePlans(NamedTuple):
 
 
 class PushLedger(Protocol):
-    """Stores what the API has of the records of a line, in transactions of others."""
+    """Stores what the API has of a line's records, in the caller's transaction."""
 
     def recover(self) -> None:
-        """Store what a killed run could not store any more; not in a dry run."""
+        """Store what a killed run did not store; a dry run stores nothing."""
 
     def read(self, records: Sequence[str]) -> dict[str, LedgerEntry]:
         """Return the entries of these records, by record."""

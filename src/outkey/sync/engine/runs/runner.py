@@ -1,4 +1,4 @@
-"""The face of sync lines: check, preview and run them by name."""
+"""Entry point for sync lines: check, preview and run them by name."""
 
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -361,7 +361,7 @@ class SyncRunner:
         return push_without_ledger(progress)
 
     def _pair_of(self, plan: LinePlan) -> PairPlan | None:
-        """Return the pair that a line is in: whoever runs it, its rules hold.
+        """Return the pair that a line is in; its rules hold for every run of the line.
 
         ConfigError if its lines were changed and no longer fit each other.
         """
@@ -575,7 +575,7 @@ def _refuse_retry_of_file(sync: Sync) -> None:
 
 
 def _refuse_stopping(is_stopping: Callable[[], bool]) -> None:
-    """Raise RunStopped if the process is told to stop."""
+    """Raise RunStopped if the stop signal is set."""
     if is_stopping():
         raise RunStopped(reason=STOPPING)
 

@@ -564,7 +564,7 @@ class Runs:
             query = replace(query, after=runs[-1].id)
 
     def _lease(self, configuration: Configuration) -> float:
-        """Return for how many seconds a checkpoint keeps other processes away."""
+        """Return for how many seconds a checkpoint extends the lease of a run."""
         return GRACE_SECONDS + configuration.limits.total_timeout
 
     def _pause(self, configuration: str) -> SharedState:
@@ -677,7 +677,7 @@ class Runs:
         """Return the request for a run of a line; without a digest if it is unreadable.
 
         A run of such a line can still be requested: it reports what is wrong. So one
-        that was changed outside of outkey does not stop the schedules of others.
+        that was changed outside of outkey does not stop the schedules of other lines.
         """
         from outkey.sync.core.run.line_digest import line_digest  # noqa: PLC0415
 

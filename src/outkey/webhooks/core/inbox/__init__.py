@@ -1,1 +1,1 @@
-"""Deliveries that are stored, and how healthy a webhook is."""
+"""Stored deliveries: their content, states and events, and a webhook's health."""

@@ -13,7 +13,7 @@ LEASE_SECONDS = 120.0  # how long a worker has a delivery before another may tak
 
 
 class DeliveryState(StrEnum):
-    """What became of a delivery."""
+    """The state of a stored delivery."""
 
     RECEIVED = "received"  # waits for a worker, or for another attempt
     PROCESSED = "processed"

@@ -95,7 +95,7 @@ class TimeUnit(StrEnum):
 
     SECONDS = "s"
     MILLISECONDS = "ms"
-    EITHER = "s or ms"  # told apart by its size
+    EITHER = "s or ms"  # recognized by its size
     ISO = "iso"
 
 

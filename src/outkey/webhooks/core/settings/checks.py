@@ -151,7 +151,7 @@ CHANGED_OUTSIDE = Check(
 SECRET_NEEDED = frozenset({NO_SECRET.id, SECRET_OF_OTHER_SCHEME.id})
 MANY_REFUSALS = 5
 WAITING_SECONDS = 900.0
-FAILED_SECONDS = 7.0 * DAY_SECONDS  # older ones are known, or nobody cares
+FAILED_SECONDS = 7.0 * DAY_SECONDS  # older ones are known, or do not matter
 MOST_COUNTED = 1000  # deliveries of a state
 # What the watch finds, with the notice that is open meanwhile.
 NOTICE_OF_CHECK = {

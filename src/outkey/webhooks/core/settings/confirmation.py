@@ -21,8 +21,8 @@ def is_confirmation_path(template: str) -> bool:
 def object_path(template: str, identifier: str) -> str:
     """Return the path of an object; an id that could change the path is refused.
 
-    It comes from a sender whom nobody has verified yet: it must not lead to another
-    resource of the API, to which our credentials would be sent.
+    It comes from a sender that is not verified: it must not lead to another resource
+    of the API, to which our credentials would be sent.
     """
     is_segment = SEGMENT.fullmatch(identifier) and identifier.strip(".")
     if not is_segment or has_parent_segment(identifier):

@@ -353,7 +353,7 @@ def scheme_keys(scheme: WebhookScheme) -> dict[str, bool]:
 def misplaced_errors(
     webhook: Webhook, scheme: WebhookScheme, place: str
 ) -> Iterator[ConfigError]:
-    """Yield settings that the scheme does not use, so that nobody relies on them."""
+    """Yield settings that the scheme does not use: a user could rely on them."""
     table = webhook_table(webhook)
     for key, is_used in scheme_keys(scheme).items():
         if not is_used and table.get(key):
@@ -419,7 +419,7 @@ def template_errors(webhook: Webhook, place: str) -> Iterator[ConfigError]:
                 Text("{name} needs {key}", name=name, key=key), field=f"{place}{key}"
             )
     if webhook.timestamp_header and "{timestamp}" not in used:
-        # Anybody could write another time into a header that is not signed.
+        # An attacker could write another time into a header that is not signed.
         yield ConfigError(
             Text("a timestamp that is not signed protects from nothing"),
             hint=Text("Put {name} into signed, or remove it.", name="{timestamp}"),

@@ -161,8 +161,8 @@ def _adyen_slot(attempt: Attempt, item: dict[str, object]) -> SecretSlot:
 def adyen_message(item: dict[str, object]) -> bytes:
     """Return the signed text of an item.
 
-    Each value is read from where whoever processes the item reads it. A second one in
-    another place could be the signed one, and the first one anything.
+    Each value is read from the place where the handler reads it. Otherwise a second
+    one in another place could be the signed one, and the first one anything.
     """
     amount = item.get("amount")
     amounts = amount if isinstance(amount, dict) else {}

@@ -1,7 +1,7 @@
 """Schemes with a certificate that the delivery names: Amazon SNS and PayPal.
 
 The request chooses the URL of the certificate, so that the URL is the weak point: it
-must be entirely one of the sender's. Whoever calls fetches it, without redirects.
+must be entirely one of the sender's. The caller fetches it, without redirects.
 """
 
 import re

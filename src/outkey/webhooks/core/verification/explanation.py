@@ -282,7 +282,7 @@ def _examine_url(attempt: Attempt) -> Refused | None:
 
 
 def _url_difference(own: str, signed: str) -> Text:
-    """Return how two URLs differ. The path is not shown: nobody shall guess it."""
+    """Return how two URLs differ. The path is secret, and not shown."""
     own_parts = urlsplit(own)
     parts = urlsplit(signed)
     if (parts.scheme, parts.netloc) != (own_parts.scheme, own_parts.netloc):

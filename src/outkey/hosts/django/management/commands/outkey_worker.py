@@ -42,7 +42,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: object, **options: Any) -> None:  # noqa: ANN401 - Django's own
-        """Work until told to stop."""
+        """Work until the stop signal is set."""
         application = installation()
         limit = max(1, options["runs"])
         if application.keys.is_sealed():

@@ -15,10 +15,10 @@ from outkey.sending.core.configuration.health import Health
 def url_of_first_line(
     request: HttpRequest, stored: Configuration, health: Health
 ) -> str:
-    """Return the URL that adds a line to a configuration; "" if that is no next step.
+    """Return the URL that adds a first line to a configuration, or "".
 
-    It is none for a user who may not, before the configuration is known to work, and
-    once it has a line that synchronizes.
+    That is the next step of a user who may add lines, once the configuration is known
+    to work and until it has a line that synchronizes.
     """
     works = health.is_proved and not health.cause
     if not works or not may(request, Permission.ADD_LINE):

@@ -10,7 +10,7 @@ REPEATED = "outkey_repeated"
 def repeat_test(request: HttpRequest, stored: Configuration, field: str) -> None:
     """Let the page of a configuration test it when it is shown next.
 
-    The session holds this and not a URL: nobody can make a user test by a link. `field`
+    The session has this and not a URL: a link cannot make a user test. `field`
     is the one that was changed; the page opens there.
     """
     request.session[REPEATED] = [stored.record, field]

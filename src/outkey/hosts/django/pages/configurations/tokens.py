@@ -1,4 +1,4 @@
-"""Actions on tokens: connect, renew, revoke, forget, discover."""
+"""Actions on tokens: connect, renew, revoke, delete, discover."""
 
 import time
 from collections.abc import Callable, Iterator, MutableMapping

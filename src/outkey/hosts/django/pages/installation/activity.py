@@ -221,7 +221,7 @@ def export(request: HttpRequest) -> HttpResponseBase:
 
 
 def exported_rows(tab: str, criteria: ActivityFilter) -> Iterator[dict[str, object]]:
-    """Yield what is listed, page after page, up to a limit."""
+    """Yield the listed rows, page after page, up to a limit."""
     activity = Activity(installation().audit_trail.rows)
     count = 0
     before = 0

@@ -138,7 +138,7 @@ def add_page(request: HttpRequest) -> HttpResponse:
 
 
 def create_token(request: HttpRequest) -> CreatedToken:
-    """Create the token that was entered; nobody grants more than their own rights."""
+    """Create the token that was entered; no user grants more than their own rights."""
     posted = request.POST
     wish = TokenWish(
         name=posted.get("name", "").strip(),

@@ -1,4 +1,4 @@
-"""What a run would do with the first records, as the page of a line shows it."""
+"""The effects of a run on the first records, as the page of a line shows them."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ class ShownChange:
 
 @dataclass(frozen=True)
 class CheckedRecord:
-    """What a run would do with one record: its fields, or why it would be rejected."""
+    """The effect of a run on one record: its fields, or why it would be rejected."""
 
     chip: tuple[str, object]
     key: str
@@ -46,7 +46,7 @@ class CheckedRecord:
 
 @dataclass(frozen=True)
 class ShownCheck:
-    """What a run would do with the first records."""
+    """The effects of a run on the first records."""
 
     total: int
     chips: Sequence[tuple[str, str]]

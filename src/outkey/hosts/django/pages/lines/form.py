@@ -1,4 +1,4 @@
-"""What is on the page of a sync line: its text and form, stored or posted."""
+"""The content of the page of a sync line: its text and form, stored or posted."""
 
 import re
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ CALL_INPUTS = ("name", "configuration", "method", "path")
 
 @dataclass
 class EditedLine:
-    """What is on the page: the request, the text, and the form of that text.
+    """The content of the page: the request, the text, and the form of that text.
 
     The text is the document. A form that was posted has changed it already.
     """
@@ -52,7 +52,7 @@ class EditedLine:
         except ConfigError as error:
             return cls(dict(values), TEXT_VIEW, form_of(""), version, error)
         if form.schedule is not None and form.schedule.kind is ScheduleKind.BY_HAND:
-            # Whoever chooses a time next means the clock on the wall.
+            # A user who chooses a time next means the local one.
             zone = timezone.get_current_timezone_name()
             form = replace(form, schedule=replace(form.schedule, zone=zone))
         if form.row_count > MOST_ROWS:
@@ -66,7 +66,7 @@ class EditedLine:
     def posted(
         cls, request: HttpRequest, values: Mapping[str, str], version: int
     ) -> "EditedLine":
-        """Return what was posted: the text, with what the form has changed of it."""
+        """Return the posted content: the text, with the changes of the form."""
         posted = {name: str(value) for name, value in request.POST.items()}
         if posted.get("view", TEXT_VIEW) != FORM_VIEW:
             return cls.of_text(values, TEXT_VIEW, version)
@@ -86,7 +86,7 @@ class EditedLine:
 
 
 def _with_keys(posted: Mapping[str, str]) -> dict[str, str]:
-    """Return what was posted with the keys that are ticked in the rows."""
+    """Return the posted values with the keys that are ticked in the rows."""
     if "map-count" not in posted:
         return dict(posted)
     rows = posted_rows(posted).get(("", "map"), {})
@@ -95,7 +95,7 @@ def _with_keys(posted: Mapping[str, str]) -> dict[str, str]:
 
 
 def _with_target(posted: Mapping[str, str]) -> dict[str, str]:
-    """Return what was posted with the name of the target that is chosen."""
+    """Return the posted values with the name of the chosen target."""
     chosen = posted.get("target_choice")
     if chosen is None:
         return dict(posted)
@@ -123,10 +123,10 @@ def place_of(error: OutkeyError, form: LineForm) -> str:
 
 
 def number_in(request: HttpRequest, name: str) -> int | None:
-    """Return a number that was posted; None if it is none."""
+    """Return a posted number; None for any other text."""
     return number_of(request.POST.get(name, ""))
 
 
 def number_of(text: str) -> int | None:
-    """Return the number that a text is; None if it is none."""
+    """Return a text as a number; None for any other text."""
     return int(text) if NUMBER.fullmatch(text) else None

@@ -101,7 +101,7 @@ SENDING_STEPS = frozenset({"sample", "check"})
 
 @dataclass(frozen=True)
 class ShownConflict:
-    """What another user has saved in the meantime, beside what this one entered."""
+    """The version that another user has saved meanwhile, beside the entered one."""
 
     number: int
     actor: str
@@ -111,7 +111,7 @@ class ShownConflict:
 
 @dataclass
 class PageState:
-    """What a page shows besides the line itself."""
+    """The content of a page besides the line itself."""
 
     errors: dict[str, OutkeyError] = field(default_factory=dict)  # by input
     error: OutkeyError | None = None  # of no input
@@ -152,7 +152,7 @@ class LinePage:
 
     @property
     def newest(self) -> int:
-        """The number of the newest version; 0 if there is none."""
+        """The number of the newest version; 0 without any."""
         return self.versions[0].number if self.versions else 0
 
     @property
@@ -163,7 +163,7 @@ class LinePage:
         )
 
     def _read_edited(self) -> EditedLine:
-        """Return what is on the page: what is stored, or what was posted."""
+        """Return the content of the page: stored, or posted."""
         if not self.is_posted or not self.may_edit:
             view = self.request.GET.get("view", FORM_VIEW)
             values = line_values(self.stored)
@@ -382,7 +382,7 @@ class LinePage:
         state.announcement = _("Records in the sample: %s.") % len(sample.records)
 
     def _sampled_line(self) -> SyncLine:
-        """Return what a sample needs of the line, which may not be complete yet."""
+        """Return the settings for a sample of the line, which may be incomplete."""
         values = self.edited.values
         request = {name: values[name] for name in CALL_INPUTS if name != "name"}
         name = values["name"] or NEW_NAME
@@ -432,7 +432,7 @@ class LinePage:
         return application.sync.runner(records(user_of(self.request)), unsaved)
 
     def results(self) -> FormResults | None:
-        """Return what the form makes of the record that is shown."""
+        """Return the results of the form for the record that is shown."""
         if self.state.sample is None or self.edited.form.direction != Direction.PULL:
             return None
         rights = records(user_of(self.request))
@@ -451,7 +451,7 @@ class LinePage:
     # ── drawing ──────────────────────────────────────────────────────────────────────
 
     def context(self) -> dict[str, object]:
-        """Return what the parts of the page show that change."""
+        """Return the template values of the parts of the page that change."""
         edited = self.edited
         state = self.state
         form = edited.form
@@ -498,7 +498,7 @@ class LinePage:
         return page(self.request, "outkey/line.html", context, status=status)
 
     def _frame(self) -> dict[str, object]:
-        """Return what is around the parts that change: runs, versions, findings."""
+        """Return the template values of the rest: runs, versions, findings."""
         request = self.request
         row = self.row
         runs: Sequence[ListedRun] = ()

@@ -1,4 +1,4 @@
-"""What the page of a sync line shows of its form: inputs, rows, target, schedule."""
+"""The form on the page of a sync line: inputs, rows, target, schedule."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -101,7 +101,7 @@ class ShownOption:
 
     @property
     def help(self) -> Text:
-        """What it is, with an example."""
+        """The meaning of the input, with an example."""
         return OPTION_HELPS.get(self.part, NO_TEXT)
 
 
@@ -309,7 +309,7 @@ def shown_inputs(
 def read_part(
     form: LineForm, method: str, errors: Mapping[str, OutkeyError]
 ) -> dict[str, object]:
-    """Return what the first part shows: the request, the records and the pages."""
+    """Return the template values of the first part: request, records, pages."""
     texts = form.texts
     return {
         "read_title": _title_of(form.direction),
@@ -334,7 +334,7 @@ def map_part(
     errors: Mapping[str, OutkeyError],
     results: FormResults | None,
 ) -> dict[str, object]:
-    """Return what the second part shows: rows and lists with their results."""
+    """Return the template values of the second part: rows with results."""
     if results is None:
         results = FormResults((), (), ())
     unmapped = results.unmapped
@@ -351,7 +351,7 @@ def map_part(
 
 
 def when_part(schedule: ScheduleChoice | None) -> dict[str, object]:
-    """Return what the part about the schedule shows."""
+    """Return the template values of the part about the schedule."""
     return {
         "schedule": schedule,
         "next_times": _shown_times(schedule) if schedule else (),
@@ -386,7 +386,7 @@ def _title_of(direction: str) -> str:
 
 
 def _hidden_schedule(choice: ScheduleChoice) -> list[tuple[str, str]]:
-    """Return the inputs that the kind of schedule does not show, to be kept."""
+    """Return the inputs that the kind of schedule does not show, as hidden ones."""
     shown = SCHEDULE_INPUTS[choice.kind]
     posted = posted_names(LineForm({}, schedule=choice))
     return [

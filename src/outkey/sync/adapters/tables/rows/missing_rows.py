@@ -80,7 +80,7 @@ class MissingRows:
         keys: Sequence[str],
         kept: Mapping[Key, Collection[Key]],
     ) -> int:
-        """Delete the rows of these parents that are not among those kept."""
+        """Delete the children of these parents whose keys are not in `kept`."""
         names = [self._table.require_column(name) for name in (*parent, *keys)]
         # A key that the columns cannot hold is that of no row.
         rows = [dict(zip(parent, of_parent, strict=True)) for of_parent in kept]

@@ -153,7 +153,7 @@ class RowReader:
     def present(self, ids: Sequence[str]) -> set[str]:
         """Return those of these ids whose rows exist and are not archived.
 
-        Those that were lost with an earlier table too: nobody has deleted them.
+        Rows that were lost with an earlier table are among them: they were not deleted.
         """
         present: set[str] = set()
         numbers = [int(number) for number in ids if is_id(number)]
