@@ -283,7 +283,10 @@ def test_rows_that_cannot_be_read_do_not_end_the_list_of_configurations(
     query: object,
 ) -> None:
     from outkey.hosts.django.models import Configuration, Token
-    from outkey.hosts.django.rows.listed_rows import ends_of_tokens, rows_with_key
+    from outkey.hosts.django.pages.configurations.listed_rows import (
+        ends_of_tokens,
+        rows_with_key,
+    )
 
     text = """
 [configuration.keyed]
@@ -318,7 +321,7 @@ def test_the_list_of_configurations_has_the_end_of_a_fetched_token(
     spar: Spar,  # noqa: F811
 ) -> None:
     from outkey.hosts.django.models import Configuration
-    from outkey.hosts.django.rows.listed_rows import ends_of_tokens
+    from outkey.hosts.django.pages.configurations.listed_rows import ends_of_tokens
 
     text = f"""
 [configuration.fetching]

@@ -15,14 +15,12 @@ from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import installation, offered_url, require
 from outkey.hosts.django.pages.bulk import allowed_actions
 from outkey.hosts.django.pages.configurations.bulk_actions import bulk_actions
-from outkey.hosts.django.pages.lists import (
-    ListFilter,
-    Sorting,
-    read_choices,
-    read_page,
+from outkey.hosts.django.pages.configurations.listed_rows import (
+    ends_of_tokens,
+    rows_with_key,
 )
+from outkey.hosts.django.pages.lists import ListFilter, Sorting, read_choices, read_page
 from outkey.hosts.django.pages.shell import page
-from outkey.hosts.django.rows.listed_rows import ends_of_tokens, rows_with_key
 from outkey.hosts.django.rows.statuses import status_conditions, status_rank
 from outkey.hosts.django.rows.storage import health_of
 from outkey.sending.core.configuration.fields import BY_PATH
