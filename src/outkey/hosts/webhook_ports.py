@@ -78,7 +78,7 @@ def find_handler(name: str) -> Handler:
     except Exception:  # noqa: BLE001 - a module may raise anything when it is imported
         raise _no_function(name) from None
     if callable(found):
-        return cast(Handler, found)
+        return cast("Handler", found)
     if hasattr(found, "send"):
         return lambda event: found.send(sender=event.webhook, event=event)
     raise _no_function(name)
