@@ -7,6 +7,7 @@ import pytest
 from outkey.foundation.core.errors import BadResponse, Cause
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import SecretState
+from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.diagnosis.diagnose import diagnose, diagnose_success
 from outkey.sending.core.diagnosis.reasons import REMEDIES
 from outkey.sending.core.request.challenge import Challenge, parse_challenges
@@ -104,6 +105,27 @@ def test_a_scheme_nobody_knows_is_not_repeated() -> None:
     found = diagnose(response, configuration(authentication_type="bearer"), now=NOW)
     assert found is not None
     assert found.remedy.endswith("The API asks for another scheme.")
+
+
+def test_a_scheme_that_outkey_does_not_support_is_named_if_it_is_known() -> None:
+    response = Response(401, ResponseHeaders((challenge('HOBA realm="api"'),)))
+    found = diagnose(response, configuration(authentication_type="bearer"), now=NOW)
+    assert found is not None
+    assert found.remedy.endswith("The API asks for HOBA.")
+
+
+@pytest.mark.parametrize("word", ["SSWS", "Api-Key", "ApiKey", "Token"])
+def test_an_authorization_row_with_another_scheme_than_asked_for(word: str) -> None:
+    response = Response(401, ResponseHeaders((challenge('Bearer realm="api"'),)))
+    row = CustomHeader("Authorization", "", secret=True)
+    found = diagnose(
+        response,
+        configuration(authentication_type="none", headers=(row,)),
+        now=NOW,
+        secret=lambda _name: Secret(f"{word} 4f9d2c71e8a35b60"),
+    )
+    assert found is not None
+    assert "wrong-scheme" in [one.reason.id for one in found.suspicions]
 
 
 @pytest.mark.parametrize(
