@@ -160,7 +160,7 @@ class OutkeyError(Exception):
                 self.add_note(f"{label}: {text}")
 
     def replace_message(self, message: Text) -> None:
-        """Say more than the error said when it was made."""
+        """Add details to an error after it was made."""
         self.message = message
         self.args = (message,)
 

@@ -49,7 +49,7 @@ class LiveMoment:
 
 
 def live_moment(at: float, now: float, zone: tzinfo) -> LiveMoment:
-    """Return a moment as users speak of it: 3 min ago, today 06:00, Mon 06:00 UTC."""
+    """Return a moment for users: 3 min ago, today 06:00, Mon 06:00 UTC."""
     seconds = abs(now - at)
     if seconds >= HOURS_UNTIL:
         return LiveMoment(_calendar_text(at, now, zone))

@@ -380,7 +380,7 @@ class Drafter:
         return ImportedConfiguration(draft, self.secrets)
 
     def _is_valid(self, path: str, value: object) -> bool:
-        """Whether a field takes this value; the report says why not."""
+        """Whether a field accepts this value; the report has the reason if not."""
         try:
             BY_PATH[path].parse(value)
         except ConfigError as error:

@@ -93,7 +93,7 @@ class Report:
 
     @property
     def code(self) -> str:
-        """The code of what was raised, where it says more than the cause."""
+        """The code of the error, where it is more precise than the cause."""
         code = str(self.error.code) if self.error else ""
         return "" if code == self.cause else code
 
@@ -108,7 +108,7 @@ class Report:
 
     @property
     def is_refused_address(self) -> bool:
-        """Whether outkey's own rule refuses the address: no API has said anything."""
+        """Whether outkey's own rule refuses the address, so that no API responded."""
         return self.cause is Cause.EGRESS_DENIED
 
     @property
@@ -233,10 +233,10 @@ class ConnectionTest:
         )
 
     def _is_raised(self, finding: Finding) -> bool:
-        """Whether a finding says again what ended the test."""
+        """Whether a finding repeats what ended the test."""
         error = self._error
         if isinstance(error, EgressDenied):
-            # What else is said of the address is about the same rule.
+            # Other findings on the address are about the same rule.
             return finding.field in {error.field, "base_url"}
         return (
             isinstance(error, ConfigError)
@@ -382,7 +382,7 @@ class ConnectionTest:
         )
 
     def _error_text(self, error: OutkeyError) -> Text:
-        """Return the message of an error, with what the provider says of it."""
+        """Return the message of an error, with the words of the provider."""
         if isinstance(error, ProxyFailed):
             proxy, _ = self._context.proxies.shown_for(self._configuration)
             return Text("{message}: {proxy}", message=error.message, proxy=proxy)

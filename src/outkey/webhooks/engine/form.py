@@ -33,7 +33,7 @@ from outkey.webhooks.core.verification.refusals import TEXTS
 from outkey.webhooks.core.verification.signatures import scheme_for
 from outkey.webhooks.engine.changes import NewWebhook, WebhookAdministration
 
-DOES = "does"  # the input that says what is done with a delivery
+DOES = "does"  # the input with the action on a delivery
 TARGET = "target"  # the input with the line that it is done with
 HANDLER = "handler"  # the input with the function that it is given to
 INPUTS = tuple(
@@ -97,7 +97,7 @@ class WebhookForm:
         return Webhook(self.name, **values)  # type: ignore[arg-type]
 
     def table(self) -> dict[str, object]:
-        """Return the section of a document that says what was entered.
+        """Return the section of a document for the entered values.
 
         What the scheme does not use is left out: a form has it all the time.
         """

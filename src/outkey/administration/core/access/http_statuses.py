@@ -41,7 +41,7 @@ _STATUSES: tuple[tuple[type[OutkeyError], int], ...] = (
 
 
 def status_of(error: OutkeyError, *, sends: bool = False) -> int:
-    """Return the status of an error; `sends` says that it is the send proxy's.
+    """Return the status of an error; `sends`: it is the send proxy's.
 
     Where something is sent, wrong settings are a conflict with what is stored; where
     settings are written, the request itself is wrong.

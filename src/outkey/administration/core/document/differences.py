@@ -130,7 +130,7 @@ def row_changes(
 def _hidden_change(
     change: FieldChange, *, hides_old: bool, hides_new: bool
 ) -> FieldChange:
-    """Return a change that says only whether there was, and is, a value."""
+    """Return a change that shows only whether there was, and is, a value."""
     old, new = change.old, change.new
     if hides_old and old:
         old = "not shown"

@@ -1,7 +1,7 @@
 """Writing configurations and sync lines as the TOML that `document.py` reads.
 
-References are written as they are. A stored secret is a comment that says since when it
-is set, so that the output can be stored, compared and applied elsewhere.
+References are written as they are. A stored secret is a comment with the time when it
+was set, so that the output can be stored, compared and applied elsewhere.
 """
 
 from collections.abc import Iterable

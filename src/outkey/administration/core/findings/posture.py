@@ -333,7 +333,7 @@ def unused(facts: ConfigurationFacts) -> list[FindingPlace]:
 
 
 def preset_corrected(facts: ConfigurationFacts) -> list[FindingPlace]:
-    """Look for a preset that says something else than when it was used."""
+    """Look for a preset that has changed since it was used."""
     corrected = facts.preset_corrected
     day = facts.configuration.preset_day if facts.configuration else None
     is_newer = corrected is not None and day is not None and day < corrected

@@ -301,7 +301,7 @@ class ApiAccess:
         return self._run(run_id)
 
     def cancel_run(self, run_id: str) -> Run:
-        """Cancel a run that waits or runs; return it as it is then."""
+        """Cancel a run that waits or runs; return it."""
         self.token.demand(Scope.RUN)
         self._run(run_id)
         return self.application.sync.cancel(run_id, self.token.actor)

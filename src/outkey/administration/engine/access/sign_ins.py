@@ -108,7 +108,7 @@ class SignInGuard:
     ) -> float:
         """Return how long an attempt has to wait; 0.0 if the password may be checked.
 
-        `is_known` says whether the user has signed in from the same address before; it
+        `is_known`: the user has signed in from the same address before; it
         is called for a slow account only.
         """
         now = self._clock.monotonic()

@@ -398,7 +398,7 @@ class FormReader:
         return tuple(rows)
 
     def _tidied(self, name: str, secret: Secret, flag: str) -> Secret:
-        """Return a secret as it was entered, or tidied if the form says so.
+        """Return a secret as it was entered, or tidied if the form asks for it.
 
         The user has accepted that as a fix. The page does not get the value back.
         """

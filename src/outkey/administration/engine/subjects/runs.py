@@ -170,7 +170,7 @@ class Synchronization:
         return runner.run(name, actor, follow)
 
     def cancel(self, run_id: str, actor: str) -> Run:
-        """Cancel a run that waits or runs; return it as it is then."""
+        """Cancel a run that waits or runs; return it."""
         run = self.runs.get(run_id)
         if run.state in OPEN_STATES:
             # Also of a line that cannot be read any more.

@@ -347,7 +347,7 @@ def _webhook_item(notice: Notice, allowed: Allowed) -> AttentionItem:
 
 
 def notice_item(notice: Notice, allowed: Allowed) -> AttentionItem:
-    """Return a notice that says more than a status."""
+    """Return a notice that adds something to the status."""
     check = notice.check
     if check.opens is Opens.WEBHOOK:
         return _webhook_item(notice, allowed)

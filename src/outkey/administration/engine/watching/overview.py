@@ -21,7 +21,7 @@ from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.health import Status, Summary
 
 _NAMED_OF_A_WEAKNESS = 5
-# The beginning of the notices that repeat what a status says.
+# The beginning of the notices that repeat a status.
 _NOTICE_OF_STATUS = {
     **KIND_OF_STATUS,
     Status.EXPIRED: "S-token-ends",

@@ -147,10 +147,10 @@ class Field:
     make: Callable[[Any], object] | None = None  # of the values of a table, or of texts
     is_nullable: bool = False  # a text that may be missing, which is not empty
     is_always_written: bool = False  # also where it is as by default
-    audited: Audited = Audited.NAME  # what the kind says, unless it is given
+    audited: Audited = Audited.NAME  # that of the kind, unless it is given
 
     def __post_init__(self) -> None:
-        """Make the label a text, and set what the kind says if nothing is given."""
+        """Make the label a text, and set the defaults of the kind."""
         object.__setattr__(self, "label", build_text(self.label, {}))
         if self.audited is Audited.NAME:
             audited = AUDITED_KINDS.get(self.kind, Audited.NAME)

@@ -547,13 +547,13 @@ def _exit_code_after(run: Run) -> int:
         return 0
     if run.state is RunState.CANCELLED:
         return exit_code_of(RunStopped())
-    # The API says that its limit is reached more often than our own limit does.
+    # The limit of the API is reached more often than our own.
     error = None if run.cause == Cause.RATE_LIMITED else ERRORS.get(run.cause)
     return 1 if error is None else exit_code_of(error)
 
 
 def find_line(application: "Application", name: str) -> SyncLine:
-    """Return a line; the error for an unknown one says how to list them."""
+    """Return a line; the error for an unknown one shows how to list them."""
     with _naming_the_list():
         return application.registry.line(name)
 

@@ -1,4 +1,4 @@
-"""Bodies of requests to the send proxy: held in memory only if they are small."""
+"""Bodies of requests to the send proxy: in memory only if they are small."""
 
 from collections.abc import Iterator
 from tempfile import TemporaryFile

@@ -44,7 +44,7 @@ def empty_response() -> HttpResponse:
 
 
 def error_response(error: OutkeyError, *, sends: bool = False) -> HttpResponse:
-    """Return an error; `sends` says that it is the send proxy's."""
+    """Return an error; `sends`: it is the send proxy's."""
     facts = error.facts()
     response = plain_error(
         status_of(error, sends=sends),

@@ -192,7 +192,7 @@ class BoundedGzip(gzip.GzipFile):
 
 
 def _is_plain_file(info: tarfile.TarInfo) -> bool:
-    """Whether a member has as many bytes in the archive as it says."""
+    """Whether a member has as many bytes in the archive as its header states."""
     return info.isreg() and not info.issparse()
 
 

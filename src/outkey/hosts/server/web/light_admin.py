@@ -26,7 +26,7 @@ class LightAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # at run time
         request: HttpRequest,
         **options: object,
     ) -> "ModelMultipleChoiceField[Any] | None":
-        """Return checkboxes, which need neither a script nor a held key."""
+        """Return checkboxes, which need neither a script nor the Ctrl key."""
         options["widget"] = CheckboxSelectMultiple
         return super().formfield_for_manytomany(db_field, request, **options)
 

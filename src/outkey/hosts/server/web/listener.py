@@ -221,7 +221,7 @@ class ResponseTask(WSGITask):  # type: ignore[misc]
     def service(self) -> None:
         """Serve it; a body that broke off ends with its connection.
 
-        Then the client gets fewer bytes than the length says, or no last chunk.
+        Then the client gets fewer bytes than Content-Length, or no last chunk.
         """
         adjustments = self.channel.adj
         if _is_sending(self.request.path):

@@ -1,6 +1,6 @@
 """The API Sync Configuration as a frozen value.
 
-Attributes carry the names of the table in `fields.py`, which also has their defaults; a
+Attributes have the names of the table in `fields.py`, which also has their defaults; a
 test compares the two.
 """
 

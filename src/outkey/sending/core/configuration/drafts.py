@@ -45,7 +45,7 @@ class ConfigurationDraft:
     headers: tuple[CustomHeader, ...] | None
     query: tuple[QueryParameter, ...] | None
     references: Mapping[str, Reference]
-    # Whether it says all: then what it does not name gets its default.
+    # Whether it is complete: then a field that it lacks gets its default.
     is_whole: bool = False
 
     def configuration(self) -> Configuration:

@@ -115,7 +115,7 @@ def written_row(row: object) -> object:
 
 
 def _is_left_out(value: object, path: str = "") -> bool:
-    """Whether a value says nothing to be stored: null, or the state of a secret."""
+    """Whether a value is not stored: null, or the state of a secret."""
     if value is None:
         return path not in _UNSET_BY_NULL
     return isinstance(value, dict) and value.keys() == {"set", "set_at", "reference"}

@@ -105,7 +105,7 @@ RULES: Mapping[str, Permission | None] = {
     "tls.minimum_version": Permission.SET_SECRET,
     "tls.ca_file": Permission.SET_SECRET,
     "tls.client_certificate": Permission.SET_SECRET,
-    # Who carries the requests, and who we are there.
+    # Which proxy forwards the requests, and our account there.
     "proxy.url": Permission.SET_SECRET,
     "proxy.username": Permission.SET_SECRET,
     # How long, how often and how much, at the same origin.

@@ -1,7 +1,7 @@
 """A configuration as TOML, which `drafts.py` reads.
 
-References are written as they are. A stored secret is a comment that says since when it
-is set, so that the output can be stored, compared and applied elsewhere.
+References are written as they are. A stored secret is a comment with the time when it
+was set, so that the output can be stored, compared and applied elsewhere.
 """
 
 from collections.abc import Iterator

@@ -120,7 +120,7 @@ def _clues_after_plain_http(
 ) -> Iterator[Clue]:
     """Recognize a port for https: it closes the connection when plain http is sent."""
     if error.reason:
-        return  # the bytes that came back have said what it is
+        return  # the received bytes have shown what it is
     if isinstance(error, errors.ConnectionFailed) and not isinstance(
         error, errors.ResponseBroken
     ):

@@ -62,7 +62,7 @@ _TABLE = (
 
 
 def by_mentions(evidence: Evidence) -> Iterator[Clue]:
-    """Compare the kind of credential that the response speaks of with ours."""
+    """Compare the kind of credential that the response mentions with ours."""
     configuration = evidence.configuration
     if (
         not configuration.sends_credentials
@@ -97,9 +97,9 @@ def by_mentions(evidence: Evidence) -> Iterator[Clue]:
 
 
 def is_ours(row: Mention, configuration: Configuration) -> bool:
-    """Whether what is sent may be what a response speaks of."""
+    """Whether a response may mean the credentials that are sent."""
     if row.kind is _BASIC:
         return configuration.sends_password
-    # A key in a header is a token too, but none that is called Bearer.
+    # A key in a header is a token too, but not a Bearer token.
     is_key = configuration.authentication_type is AuthenticationType.NONE
     return configuration.sends_token or (is_key and not row.is_named)

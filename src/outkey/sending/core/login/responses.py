@@ -117,7 +117,7 @@ def _reason_of_missing_token(document: object, *, is_found: bool) -> str:
 
 
 def _reports_error(document: object) -> bool:
-    """Whether a document says explicitly that it is an error."""
+    """Whether a document states explicitly that it is an error."""
     if isinstance(document, list):
         return any(isinstance(part, dict) and _reports_error(part) for part in document)
     if not isinstance(document, dict):

@@ -58,7 +58,7 @@ Result = TypeVar("Result")
 class Asynchronous:
     """The ports for sending from an event loop.
 
-    `blocking_ports` says that secrets, tokens, permits or records are stored on a disk
+    `blocking_ports`: secrets, tokens, permits or records are stored on a disk
     or in a database, so that flows must run in a worker's thread.
     """
 

@@ -24,7 +24,7 @@ _LONG_WORD = re.compile(r"\S{24,}")
 def add_words(
     error: OutkeyError, response: Response, secrets: Iterable[Secret]
 ) -> None:
-    """Add to an error what the provider says, unless that repeats a secret."""
+    """Add the provider's words to an error, unless they repeat a secret."""
     document = parse_document(response.body[:BODY_READ])
     if _TOKENS & set(document):
         return

@@ -36,9 +36,9 @@ class LockoutGuard:
         now: float,
         cause: Cause | None = None,
     ) -> None:
-        """Count what a response says of the credentials; only a change is written.
+        """Count whether a response refuses the credentials; only a change is written.
 
-        A 401 whose response says that a right is missing does not refuse them.
+        A 401 whose response reports a missing right does not refuse them.
         """
         if self.store is None:
             return

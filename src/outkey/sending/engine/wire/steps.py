@@ -43,5 +43,5 @@ Awaited = Transmit | Resolve | Wait | CallInThread
 # to be recorded; the result of an intent is its id
 Recorded = Intent | Outcome | Refusal
 IoStep = Awaited | Recorded
-StepResult = Any  # each step's docstring says what it is
+StepResult = Any  # each step's docstring explains it
 Steps = Generator[IoStep, Any, Result]

@@ -68,7 +68,7 @@ class RequestBudget:
     streams: bool = False  # whether the caller reads the body of a success itself
 
     def is_challenged(self, status: int) -> bool:
-        """Whether a status only says that credentials are needed."""
+        """Whether a status means only that credentials are needed."""
         if self.purpose == COMPARISON:
             return status in REFUSALS
         return self.expects_challenge and status == 401

@@ -342,5 +342,5 @@ def parse_database_url(name: str, url: Secret) -> URL:
         parsed.drivername, parsed.query, field=f"database.{name}.url"
     )
     if not all(isinstance(value, str) for value in parsed.query.values()):
-        raise wrong_url(name)  # a parameter that stands there twice
+        raise wrong_url(name)  # a parameter that occurs twice
     return parsed.set(drivername=f"{dialect}+{DRIVERS[Vendor(dialect)]}")

@@ -83,7 +83,7 @@ class OpenTable:
 
     @property
     def archive_columns(self) -> list[ColumnClause[Any]]:
-        """The column that says when a row was archived, if the table has it."""
+        """The column with the time of archiving, if the table has it."""
         return [self.columns[ARCHIVED_AT]] if self.layout.archives else []
 
     def require_column(self, name: str) -> str:

@@ -32,7 +32,7 @@ class LineVersion:
 def written_sync(line: SyncLine) -> str:
     """Return the TOML of a synchronization as its user wrote it, with comments.
 
-    A source that says something else than what is stored is not used: the stored
+    A source that differs from the stored settings is not used: the stored
     values may have been changed by a document or a program since.
     """
     from outkey.sync.core.line.section import parse_sync, render_sync  # noqa: PLC0415

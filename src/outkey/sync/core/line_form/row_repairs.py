@@ -240,7 +240,7 @@ def _for_transform(trial: RowTrial, values: Sequence[object]) -> Iterator[Candid
     name = trial.mapping.api.rpartition(".")[2]
     guess: Guess | None = guess_transform(name, values)
     if guess is not None and guess.transform is Transform.TEXT:
-        # A user decides here, so that the values alone may speak of time.
+        # A user decides here, so that the values alone may suggest a time.
         guess = guess_moment(values) or guess
     if guess is not None and trial.host is not None:
         guess = fitting_guess(trial.host, guess, values)

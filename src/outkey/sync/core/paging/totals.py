@@ -1,4 +1,4 @@
-"""How many records an API says it has, so that users see how far a run is."""
+"""The total of records that an API states, so that users see a run's progress."""
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal

@@ -215,7 +215,7 @@ def _plain_number(number: Decimal) -> str:
 
 
 def is_normalised(sent: object, received: object) -> bool:
-    """Whether an API may have made one value of the other, without a change by anyone.
+    """Whether an API may have made one value of the other, without a change by a user.
 
     APIs trim and shorten texts, change letter case, round numbers and times, and write
     nothing as an empty text.

@@ -36,7 +36,7 @@ def is_too_long(text: str) -> bool:
 
 
 def has_error(document: object) -> bool:
-    """Whether the body of a successful response says that it failed."""
+    """Whether the body of a successful response reports a failure."""
     return bool(false_flag(document) or error_member(document))
 
 

@@ -17,7 +17,7 @@ class RunFailure(NamedTuple):
     remedy: Text
 
 
-NO_REMEDY = NO_TEXT  # the summary says what to do
+NO_REMEDY = NO_TEXT  # the summary has the remedy
 PREVIEW_LINE = SyncFailed.default_hint
 RUN_LIMIT = "run_limit"
 ALL_REFUSED = "all_refused"

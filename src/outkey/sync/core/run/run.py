@@ -220,7 +220,7 @@ class Run:
     removed: Mapping[str, int] = field(default_factory=dict)
     # Whether the user who requested the run allowed it to remove more than the guard.
     allows_removal: bool = False
-    expected: int = 0  # records, as the API says; 0: it does not say
+    expected: int = 0  # records, as the API states; 0: unknown
     # What a user should know of the run besides its counts, each once.
     notes: tuple[Text, ...] = ()
     # Seconds that each checkpoint extends the lease by; of a running run it is stored.

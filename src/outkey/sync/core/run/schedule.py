@@ -38,7 +38,7 @@ class Retry(NamedTuple):
 def next_retry(error: OutkeyError, attempt: int, *, was_in_vain: bool) -> Retry | None:
     """Return when a run is tried again, or None if that cannot help.
 
-    If the API says when, then. That is not counted as a failed attempt, unless it
+    If the API states a time, then. That is not counted as a failed attempt, unless it
     `was_in_vain`: requests were sent, and brought the run no further.
     """
     if error.pause and not was_in_vain:

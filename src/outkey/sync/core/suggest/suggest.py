@@ -101,7 +101,7 @@ class Suggestion:
     notes: tuple[Text, ...]
     target: str
     count: int = 0  # of the records on the page that was looked at
-    is_paging_assumed: bool = False  # nothing in the response says how pages are asked
+    is_paging_assumed: bool = False  # the response shows no way to request pages
     changed_field: str = ""  # what has the time of the last change
 
     @property

@@ -260,7 +260,7 @@ def _iso_moments(_name: frozenset[str], values: Values) -> Guess | None:
 
 
 def _dates(name: frozenset[str], values: Values) -> Guess | None:
-    """Propose a format of dates where the name speaks of time too.
+    """Propose a format of dates where the name of the field means a time too.
 
     Two digits and dots are not enough for a year: 4.1.15 may be a version.
     """

@@ -66,7 +66,7 @@ class PageReader:
         self._stride = plan.sync.pagination.size
         self._max_values = MAX_VALUES
         self._is_suspicious = False  # a secret may be in the last page
-        self._stated_total = 0  # records, as the last page says; 0: it does not say
+        self._stated_total = 0  # records, as the last page states; 0: unknown
 
     def first_page(self) -> SourcePage:
         """Request one page, of which a preview shows some records."""

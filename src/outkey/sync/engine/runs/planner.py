@@ -154,7 +154,7 @@ class Planner:
         return next((line.database for line in timetable), "")
 
     def work(self, run_id: str) -> Run:
-        """Do a run if it is due, and return it as it is then."""
+        """Do a run if it is due, and return it."""
         self.try_work(run_id)
         return self._retry_storage(lambda: self._runs.get(run_id))
 

@@ -56,7 +56,7 @@ class RunInProgress:
         # Called with each note of the run, such as what it changes of a table.
         self.on_note: NoteChange = ignore_change
         self._notes: dict[Text, None] = {}
-        self.expected = 0  # records, as the API says; 0: it does not say
+        self.expected = 0  # records, as the API states; 0: unknown
         self._began_at = ports.clock.monotonic()
         self._worked_before = 0.0  # seconds; they do not count for the limit of time
         self._preview_ends_at = float("inf")

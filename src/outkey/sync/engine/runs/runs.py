@@ -201,7 +201,7 @@ class Runs:
         return self._change(run_id, run_states.cancel)
 
     def _change(self, run_id: str, transition: Callable[[Run, float], Run]) -> Run:
-        """Change a run that another process may work on; return it as it is then."""
+        """Change a run that another process may work on; return the changed run."""
         for _ in range(CANCEL_TRIES):
             run = self.get(run_id)
             after = transition(run, self._database.now())

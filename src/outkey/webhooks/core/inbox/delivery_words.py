@@ -5,7 +5,7 @@ from outkey.foundation.core.text import NO_TEXT, Text
 from outkey.sync.core.run.remedies import cause_text, remedy_of
 from outkey.webhooks.core.inbox.inbox import DeliveryState
 
-# Why a delivery is in its state, where no error says it.
+# Why a delivery is in its state, where no error explains it.
 NO_RECORDS = "no_records"
 NOT_FOUND = "not_found"
 OUT_OF_ORDER = "out_of_order"

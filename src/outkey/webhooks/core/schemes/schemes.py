@@ -1,4 +1,4 @@
-"""The schemes of known senders, as data. Each row says what its sender documents.
+"""The schemes of known senders, as data. Each row has what its sender documents.
 
 The header names of a row are also how a delivery of another sender is recognized.
 """

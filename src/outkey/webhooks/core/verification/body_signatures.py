@@ -44,7 +44,7 @@ ADYEN_FIELDS = (
 
 
 def is_form(attempt: Attempt) -> bool:
-    """Whether the body is a form, as its sender says."""
+    """Whether the body is a form, by its Content-Type."""
     types = attempt.delivery.header_values("Content-Type")
     return any("x-www-form-urlencoded" in value.lower() for value in types)
 

@@ -78,7 +78,7 @@ class SignatureInput:
 
 
 def verify_http_signature(attempt: Attempt) -> Verified:
-    """Verify a delivery that is signed as RFC 9421 says."""
+    """Verify a delivery that is signed by RFC 9421."""
     delivery = attempt.delivery
     signatures = read_labels(
         signature_header(delivery, attempt.scheme), SIGNATURE_VALUE

@@ -238,7 +238,7 @@ def _sign_graph(signing: Signing) -> Delivery:
 
 
 def _sign_http_message(signing: Signing) -> Delivery:
-    """Sign as RFC 9421 says, with a shared key."""
+    """Sign by RFC 9421, with a shared key."""
     key = key_bytes(signing.secret, KeyForm.BASE64)
     if key is None or is_pem(signing.secret):
         raise _unusable_secret()

@@ -17,7 +17,7 @@ def repeat_test(request: HttpRequest, stored: Configuration, field: str) -> None
 
 
 def take_repetition(request: HttpRequest, stored: Configuration) -> str | None:
-    """Return the changed field if the page shall test now; only once."""
+    """Return the changed field if the page must test now; only once."""
     if REPEATED not in request.session:
         return None
     record, field = request.session.pop(REPEATED)

@@ -202,7 +202,7 @@ class LinePage:
     # ── saving ───────────────────────────────────────────────────────────────────────
 
     def save(self) -> HttpResponse | None:
-        """Save what is on the page; None if it was refused, and the page says why."""
+        """Save the page; None if it was refused, and the page shows the reason."""
         registry = installation().registry
         try:
             edit = LineEdit.read(self.edited.values, self.stored, registry)

@@ -68,7 +68,7 @@ class TableSql:
         return f"ALTER TABLE {self.table} ADD COLUMN {definition}"
 
     def archive_definition(self) -> str:
-        """Return the definition of the column that says when a row was archived."""
+        """Return the definition of the column with the time of archiving."""
         return self.definition(ARCHIVED_AT, ColumnType(FieldKind.DATETIME))
 
     def own_definition(self, name: str, first_id: int = 1) -> str:
