@@ -47,12 +47,12 @@ FORBIDDEN_WITHOUT_REQUEST = FORBIDDEN | {
     "outkey.sending.engine.connection_test",
     "outkey.sending.engine.exchange.exchange",
     "outkey.sending.core.login",
-}
-# Of what opens the database, `list` needs the least.
-FORBIDDEN_IN_LIST = FORBIDDEN_WITHOUT_REQUEST | {
-    "outkey.administration.core.policy.parsing",
     "outkey.sending.adapters.scripts_locked.pool",
     "outkey.sending.engine.exchange.sender",
+}
+# Only `show` names the proxy of the policy.
+FORBIDDEN_IN_LIST = FORBIDDEN_WITHOUT_REQUEST | {
+    "outkey.administration.core.policy.parsing"
 }
 PROGRAM = """
 import sys

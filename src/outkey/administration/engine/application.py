@@ -282,7 +282,9 @@ class Application:
 
     def proxy_of(self, configuration: Configuration) -> str:
         """Return the proxy that requests go through, "" for none."""
-        proxy, _ = self.sender.context.proxies.shown_for(configuration)
+        from outkey.sending.engine.wire.proxies import shown_proxy  # noqa: PLC0415
+
+        proxy, _ = shown_proxy(configuration, lambda: self.policy().proxy)
         return proxy
 
     @property

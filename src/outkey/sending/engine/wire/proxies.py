@@ -53,11 +53,7 @@ class Proxies:
 
     def shown_for(self, configuration: Configuration) -> tuple[str, str]:
         """Return the URL of the proxy in use and the user there, both may be empty."""
-        settings = configuration.proxy
-        used = settings if settings.url else self.source.policy()
-        if not used.url:
-            return "", ""
-        return str(endpoint_origin(used.url, _FIELD)), used.username
+        return shown_proxy(configuration, self.source.policy)
 
     def find(
         self,
@@ -114,3 +110,14 @@ class Proxies:
 def with_credentials(proxy: Proxy, username: str, password: Secret) -> Proxy:
     """Return a proxy with the credentials that it asks for."""
     return proxy._replace(credentials=credentials_at(username, password))
+
+
+def shown_proxy(
+    configuration: Configuration, policy: Callable[[], ProxyPolicy]
+) -> tuple[str, str]:
+    """Return the URL of the proxy in use and the user there, both may be empty."""
+    settings = configuration.proxy
+    used = settings if settings.url else policy()
+    if not used.url:
+        return "", ""
+    return str(endpoint_origin(used.url, _FIELD)), used.username

@@ -421,6 +421,8 @@ def test_pages_and_commands_name_the_proxy() -> None:
     made = configuration(proxy__url=f"{PROXY}/", proxy__username="svc")
     assert application.proxy_of(made) == PROXY
     assert application.proxy_of(configuration()) == ""
+    proxied = replace(application, policy=lambda: Policy(proxy=ProxyPolicy(url=PROXY)))
+    assert proxied.proxy_of(configuration()) == PROXY
 
 
 def test_the_requests_of_a_proxy_have_its_credentials_only() -> None:
