@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
-from outkey.webhooks.engine.hook_form import INPUTS
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from browser.conftest import Served, log_in, serving
 from browser.test_accessibility import assert_accessible
+from outkey.webhooks.engine.form import INPUTS
 
 WEBHOOKS = "/outkey/webhook/"
 TOKENS = "/outkey/apitoken/"

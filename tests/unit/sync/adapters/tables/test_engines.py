@@ -1,12 +1,12 @@
 """The arguments of the drivers of other databases."""
 
 import pytest
-from outkey.sync.core.line.database_urls import DIALECTS, PARAMETERS
 from sqlalchemy.engine import URL
 
 from outkey.sync.adapters.tables.databases import DRIVERS
 from outkey.sync.adapters.tables.engines import LimitedEngine
 from outkey.sync.adapters.tables.layouts.column_types import TYPE_NAMES, Vendor
+from outkey.sync.core.databases.urls import DIALECTS, PARAMETERS
 
 
 def test_every_table_about_vendors_has_all_of_them() -> None:

@@ -7,13 +7,13 @@ A new kind must be listed here under every question, on one side or the other.
 from collections.abc import Callable
 
 import pytest
-from outkey.webhooks.core.schemes.sample_receivers import reveals_secret
 
 from outkey.webhooks.core.schemes.instructions import SECRET_STEPS
 from outkey.webhooks.core.schemes.scheme import VerificationKind, WebhookScheme
 from outkey.webhooks.core.schemes.schemes import SCHEMES
 from outkey.webhooks.core.settings.section import missing_errors, scheme_keys
 from outkey.webhooks.core.settings.settings import Webhook
+from outkey.webhooks.core.verification.sample_receivers import reveals_secret
 from outkey.webhooks.core.verification.signing import SIGNERS
 
 # Settings that only one kind has.
