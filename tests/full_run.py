@@ -106,8 +106,9 @@ ROWS = (
     ),
     Row(
         "cli/test_demo.py",
-        "homes of version 0.1 and with the demo; make run stays",
-        but=("test_make_run", "production_home"),
+        "homes of version 0.1 and with the demo, and what make run says when it ends;"
+        " docs/test_blocks.py has make run",
+        but=("production_home",),
     ),
     Row(
         "cli/test_echo.py",
@@ -120,8 +121,8 @@ ROWS = (
     ),
     Row(
         "cli/test_spar_webhooks.py::test_what_the_provider_signs_is_accepted",
-        "each scheme; unit/…/test_webhook_vectors.py and two schemes stay",
-        but=("[github]", "[standard]"),
+        "each scheme; unit/…/test_webhook_vectors.py and one scheme stay",
+        but=("[standard]",),
     ),
     Row(
         "cli/test_login_processes.py",
@@ -198,8 +199,10 @@ ROWS = (
     ),
     Row(
         "cli/test_webhook_commands.py",
-        "samples of each kind; a delivery, what senders are told and one sample stay",
+        "samples of each kind, and slow senders, as browser/test_slow_clients.py; a"
+        " delivery, what senders are told and one sample stay",
         only=(
+            "slow_senders",
             "sample_that_was_sent_before",
             "leads_to_its_state",
             "to_the_own_server_only",
@@ -218,14 +221,29 @@ ROWS = (
     ),
     Row(
         "cli/test_tables.py",
-        "what three commands load, and a table that was dropped; test_start.py and"
-        " database/test_pairs.py stay",
-        only=("load_sqlalchemy", "filled_again"),
+        "what three commands load, a table that was dropped, two kinds of files;"
+        " test_start.py, database/test_pairs.py and unit/…/test_file_targets.py stay",
+        only=("load_sqlalchemy", "filled_again", "[csv]", "[parquet]"),
     ),
     Row(
         "cli/test_user_commands.py",
         "passwords of each kind; a disabled user, its tokens and refusals stay",
         only=("no_line_break", "generated_and_printed", "do_more_than"),
+    ),
+    Row(
+        "cli/test_own_pages.py::test_the_pages_are_refused_in_every_spelling",
+        "every address to listen on; unit/…/test_egress.py and one of them stay",
+        but=("[127.0.0.1",),
+    ),
+    Row(
+        "cli/test_start.py::test_the_migrations_are_those_that_django_finds",
+        "with the pages too; those of commands stay",
+        only=("settings_pages]",),
+    ),
+    Row(
+        "cli/test_line_commands.py::test_a_line_pulls_every_record_once",
+        "each way to hand out pages; unit/sync/engine/pull and one of them stay",
+        but=("[cursor]",),
     ),
     Row(
         "cli/test_planted_rows.py",
@@ -555,6 +573,11 @@ ROWS = (
         "docs/test_docs.py::test_the_lines_of_a_page_run_as_they_are_shown",
         "lines of the guide, whose commands test_blocks.py runs; the reference stays",
         but=("[lines.md]",),
+    ),
+    Row(
+        "docs/test_blocks.py::test_the_commands_of_a_page_do_what_it_shows",
+        "the commands of each guide; README and the tutorial stay",
+        but=("[README.md]", "[docs/tutorial/"),
     ),
     Row("docs/test_package.py", "builds the wheel; a release tests it"),
 )
