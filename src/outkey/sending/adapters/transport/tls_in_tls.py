@@ -1,4 +1,4 @@
-"""TLS with a server inside of the TLS with a proxy, where `ssl` itself has no way."""
+"""TLS with a server inside of the TLS with a proxy, which `wrap_socket` cannot do."""
 
 import ssl
 from collections.abc import Callable
@@ -49,7 +49,7 @@ class TlsInTls:
             unsent = memoryview(data)
 
     def pending(self) -> int:
-        """Return whether anything has arrived that was not read."""
+        """Return how many bytes have arrived and were not read, encrypted ones too."""
         return self.session.pending() + self._incoming.pending + self._proxy.pending()
 
     def settimeout(self, seconds: float | None) -> None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from outkey.sending.core.request.message import Peer, Request, Response, Route
 
 
-# One lock for both, which share modules: threads that load them from two ends may each
-# get the half of the other.
+# One lock for both, since they share modules: two threads that load these in different
+# orders could each see a module that is only half loaded.
 _LOADING = ProcessLock()
 
 
