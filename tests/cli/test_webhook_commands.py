@@ -107,6 +107,18 @@ def wait_for_inbox(shop: Terminal, *states: str) -> list[dict[str, Any]]:
         time.sleep(0.5)
 
 
+def wait_for_refusals(shop: Terminal, counts: dict[str, int]) -> dict[str, Any]:
+    """Wait until refusals are counted, which is a moment after the response."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        shown: dict[str, Any] = shop("webhook", "show", "shop", "--json").json
+        if shown["refused"] == counts:
+            return shown
+        if time.monotonic() > deadline:
+            pytest.fail(f"the refusals are {shown['refused']}")
+        time.sleep(0.1)
+
+
 def totals(shop: Terminal) -> dict[object, object]:
     """Return the total of each stored order."""
     shown = shop("data", "show", "orders", "--json")
@@ -187,11 +199,11 @@ def test_what_senders_are_told(shop: Terminal, sender: Sender) -> None:
     assert sender.post(b"x" * (1024 * 1024 + 1))[0] == 413
     unknown = Sender(sender.port, "/hooks/" + "x" * 22)
     assert unknown.post(order(1))[:2] == (404, b"")
-    shown = shop("webhook", "show", "shop", "--json").json
-    assert shown["refused"] == {"wrong_signature": 1, "signature_missing": 1}
+    shown = wait_for_refusals(shop, {"wrong_signature": 1, "signature_missing": 1})
     assert [fact["reason"] for fact in shown["refusals"]] == list(shown["refused"])
     for _ in range(4):
         sender.post(order(1), key="wrong")
+    wait_for_refusals(shop, {"wrong_signature": 5, "signature_missing": 1})
     printed = shop("webhook", "show", "shop")
     assert "What to do" in printed.out
     assert "refused deliveries within two hours: 5" in printed.err
