@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from outkey.administration.core.policy.parsing import parse_days, parse_policy
 from outkey.administration.core.policy.policy import Policy
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
@@ -16,14 +15,20 @@ def read_policy(home: Path, environment: Mapping[str, str]) -> Policy:
     """Return the policy of a home; without a file, the default one."""
     file = home / "config" / "policy.toml"
     try:
-        policy = parse_policy(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        policy = Policy()
+        text = ""
     except (OSError, UnicodeDecodeError):
         raise ConfigError(
             Text("the policy cannot be read as UTF-8 text"), field=file.name
         ) from None
     given = environment.get(_RETENTION, "")
+    if not text and not given:
+        return Policy()
+    # Most installations have no policy, and need not load what reads one.
+    from outkey.administration.core.policy.parsing import parse_days, parse_policy  # noqa: PLC0415
+
+    policy = parse_policy(text)
     if not given:
         return policy
     days = parse_days(

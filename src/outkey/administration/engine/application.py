@@ -29,7 +29,10 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.administration.engine.access.api_tokens import ApiTokens
     from outkey.administration.engine.editing.administration import Administration
     from outkey.administration.engine.editing.applying import Applied
-    from outkey.administration.engine.editing.changes import ConfigurationChange
+    from outkey.administration.engine.editing.changes import (
+        ConfigurationChange,
+        NamingWebhooks,
+    )
     from outkey.administration.engine.editing.dependents import Dependents
     from outkey.administration.engine.editing.drafts import CandidateConfiguration
     from outkey.administration.engine.editing.editing import Edit
@@ -141,8 +144,12 @@ class Application:
             actor,
             self.policy,
             self.sender.context.paths,
-            self.webhooks.naming,
+            self._webhooks_naming,
         )
+
+    def _webhooks_naming(self) -> NamingWebhooks | None:
+        """Return the webhooks, which are loaded when a name is looked up."""
+        return self.webhooks.naming()
 
     def key_administration(self, administration: Administration) -> KeyAdministration:
         """Return the key rotation actions."""

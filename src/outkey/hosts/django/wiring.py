@@ -88,12 +88,13 @@ def borrow_connection() -> HostConnection:
 def _read_project_policy(home: Path, environment: Mapping[str, str]) -> Policy:
     """Return the policy of the home; the setting OUTKEY overrides its durability."""
     from outkey.administration.adapters.policy_file import read_policy
-    from outkey.administration.core.policy.parsing import parse_durability
 
     policy = read_policy(home, environment)
     setting = getattr(settings, "OUTKEY", {})
     if "AUDIT_DURABILITY" not in setting:
         return policy
+    from outkey.administration.core.policy.parsing import parse_durability
+
     level = parse_durability(
         setting["AUDIT_DURABILITY"],
         'OUTKEY["AUDIT_DURABILITY"]',

@@ -47,7 +47,7 @@ from outkey.sending.core.request.challenge import KNOWN_SCHEMES, parse_challenge
 from outkey.sending.core.request.message import BODY_READ, Peer, Response
 from outkey.sending.engine.exchange.echoed_secrets import reveals_secret, sent_secrets
 from outkey.sending.engine.exchange.scripts import sign
-from outkey.sending.engine.tokens.login_source import refuse_invalid_expressions
+from outkey.sending.engine.tokens.login_paths import refuse_invalid_expressions
 from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.transmit import REFUSALS
 

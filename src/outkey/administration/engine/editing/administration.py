@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from outkey.administration.core.policy.parsing import refuse_blocked
 from outkey.administration.core.policy.policy import Policy
 from outkey.administration.engine.editing.changes import (
     ConfigurationChange,
@@ -103,6 +102,8 @@ class Administration:
         seen: Configuration | None = None,
     ) -> None:
         """Read a secret from a reference, bound to the origin configured now."""
+        from outkey.administration.core.policy.blocking import refuse_blocked  # noqa: PLC0415
+
         configuration = seen or self.current(name)
         check_secret_field(configuration, field)
         before = configuration.secrets.get(field)
@@ -189,7 +190,8 @@ class Administration:
         A change is refused if the configuration is not as it was read, inside the
         transaction: no secret is sealed for an origin that another user just saved.
         """
-        from outkey.sending.engine.tokens.login_source import refuse_invalid_expressions  # noqa: PLC0415
+        from outkey.administration.core.policy.blocking import refuse_blocked  # noqa: PLC0415
+        from outkey.sending.engine.tokens.login_paths import refuse_invalid_expressions  # noqa: PLC0415
 
         refuse_blocked(
             self.policy(),

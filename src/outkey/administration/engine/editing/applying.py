@@ -11,7 +11,7 @@ from outkey.administration.core.document.removals import (
     line_table,
     removals_of,
 )
-from outkey.administration.core.policy.parsing import refuse_blocked
+from outkey.administration.core.policy.blocking import refuse_blocked
 from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.engine.editing.changes import ConfigurationChange
 from outkey.foundation.core.errors import (
@@ -41,7 +41,7 @@ from outkey.sending.core.configuration.drafts import naming
 from outkey.sending.core.configuration.secret_values import refuse_control_characters
 from outkey.sending.core.request.assembly import SecretOpener
 from outkey.sending.engine.exchange.scripts import prove_examples
-from outkey.sending.engine.tokens.login_source import refuse_invalid_expressions
+from outkey.sending.engine.tokens.login_paths import refuse_invalid_expressions
 from outkey.sending.engine.wire.context import SendContext
 from outkey.sync.core.databases.section import OtherDatabase, database_table
 from outkey.sync.core.line.line import SyncLine

@@ -1,9 +1,11 @@
 """The command `outkey test`: steps, ranked reasons, and what outkey can fix itself."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,9 +26,11 @@ from outkey.hosts.cli.printing.presenters import pause_text
 from outkey.hosts.cli.printing.times import with_local_times
 from outkey.hosts.cli.session import AsJson, Name, Yes, open_application
 from outkey.hosts.command_host import administration_of
-from outkey.sending.core.diagnosis.evidence import Suspicion
-from outkey.sending.engine.connection_test import Report
-from outkey.sending.engine.exchange.preview import Preview
+
+if TYPE_CHECKING:
+    from outkey.sending.core.diagnosis.evidence import Suspicion
+    from outkey.sending.engine.connection_test import Report
+    from outkey.sending.engine.exchange.preview import Preview
 
 
 def check_connection(

@@ -6,7 +6,6 @@ from functools import partial
 
 from outkey.foundation.core import errors
 from outkey.foundation.core.secret import Secret
-from outkey.foundation.ports.expressions import PathCompiler
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.login.checks import refuse_unusable_login
 from outkey.sending.core.login.explained import explain_login
@@ -18,7 +17,6 @@ from outkey.sending.core.login.requests import (
 )
 from outkey.sending.core.login.responses import (
     Finder,
-    finders_of,
     read_login,
     reason_of_status,
 )
@@ -30,6 +28,7 @@ from outkey.sending.core.oauth2.token import (
     login_basis_of,
 )
 from outkey.sending.core.request.message import Request, Response
+from outkey.sending.engine.tokens.login_paths import login_finders
 from outkey.sending.engine.tokens.shown_refusal import reveals
 from outkey.sending.engine.tokens.token_source import (
     TOKEN_SECONDS,
@@ -198,20 +197,3 @@ class LoginSource:
         """Return the error for a reason, also from a stored one."""
         origin = str(self.configuration.base.origin)
         return login_failure(reason, their_time, address=origin)
-
-
-def refuse_invalid_expressions(
-    paths: PathCompiler, configuration: Configuration
-) -> None:
-    """Refuse a Login tab with an expression that cannot be compiled."""
-    if configuration.uses_login:
-        login_finders(paths, configuration)
-
-
-def login_finders(
-    paths: PathCompiler, configuration: Configuration
-) -> dict[str, Finder]:
-    """Return the finders of a login response's parts, or refuse an invalid path."""
-    return finders_of(
-        configuration.login, lambda where, field: paths.compile(where, field=field)
-    )

@@ -21,7 +21,8 @@ from outkey.administration.core.findings.posture import (
     facts_from_settings,
     installation_posture,
 )
-from outkey.administration.core.policy.parsing import parse_policy, refuse_blocked
+from outkey.administration.core.policy.blocking import refuse_blocked
+from outkey.administration.core.policy.parsing import parse_policy
 from outkey.administration.core.policy.policy import Policy
 from outkey.administration.engine.watching.audit_trail import AuditTrail
 from outkey.administration.engine.watching.doctor import Doctor

@@ -35,7 +35,7 @@ from outkey.sending.core.login.responses import cookie_value, lifetime_of, read_
 from outkey.sending.core.login.template import fill, placeholders_in
 from outkey.sending.core.oauth2.responses import TokenResponse, reason_of
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
-from outkey.sending.engine.tokens.login_source import (
+from outkey.sending.engine.tokens.login_paths import (
     login_finders,
     refuse_invalid_expressions,
 )
