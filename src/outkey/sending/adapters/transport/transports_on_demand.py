@@ -6,11 +6,13 @@ Most commands send none.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from outkey.foundation.adapters.process_lock import ProcessLock
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from outkey.foundation.core.origin import Origin
     from outkey.sending.adapters.transport.configured_files import ConfiguredFiles
     from outkey.sending.adapters.transport.transport_asyncio import AsyncioTransport
@@ -58,15 +60,20 @@ class AsyncTransportOnDemand:
         self._files = files
         self._transport: AsyncioTransport | None = None
 
-    async def send(self, request: Request, route: Route) -> Response:
-        transport = self._transport
-        if transport is None:  # loading takes too long for an event loop
-            transport = await asyncio.to_thread(self._open)
-        return await transport.send(request, route)
+    def send(self, request: Request, route: Route) -> Coroutine[Any, Any, Response]:
+        # Each level of coroutines costs time, so the transport's own is returned.
+        if self._transport is None:
+            return self._open_and_send(request, route)
+        return self._transport.send(request, route)
 
     async def close(self) -> None:
         if self._transport is not None:
             await self._transport.close()
+
+    async def _open_and_send(self, request: Request, route: Route) -> Response:
+        # Loading takes too long for an event loop.
+        transport = await asyncio.to_thread(self._open)
+        return await transport.send(request, route)
 
     def _open(self) -> AsyncioTransport:
         with _LOADING:

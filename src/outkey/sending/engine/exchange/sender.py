@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, TypeVar
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.sending.engine.exchange.echoed_secrets import repeats_secret
+from outkey.sending.engine.exchange.exchange import exchange
 from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.drive import AsyncRuntime, Runtime, adrive, drive
 from outkey.sending.engine.wire.egress import Egress
 from outkey.sending.engine.wire.flow_worker import FlowWorker
 from outkey.sending.engine.wire.lockout_guard import LockoutGuard
 from outkey.sending.engine.wire.proxies import NO_PROXIES, Proxies
+from outkey.sending.engine.wire.response_bodies import UnfinishedBody
 from outkey.sending.engine.wire.transmit import route_of
 
 if TYPE_CHECKING:
@@ -137,8 +139,6 @@ class Sender:
 
     def send(self, call: Call) -> Response:
         """Send a call and return the response whatever its status."""
-        from outkey.sending.engine.exchange.exchange import exchange  # noqa: PLC0415
-
         return drive(exchange(self.context, call), self.runtime)
 
     def stream(self, call: Call) -> Response:
@@ -147,9 +147,6 @@ class Sender:
         Then the response has a `stream`. The audit gets the outcome once that was read
         or closed.
         """
-        from outkey.sending.engine.exchange.exchange import exchange  # noqa: PLC0415
-        from outkey.sending.engine.wire.response_bodies import UnfinishedBody  # noqa: PLC0415
-
         response = drive(exchange(self.context, call, streams=True), self.runtime)
         if not isinstance(response.stream, UnfinishedBody):
             return response
@@ -167,8 +164,6 @@ class Sender:
         return await adrive(self._build_and_exchange(build), runtime)
 
     def _build_and_exchange(self, build: Callable[[], Call]) -> Steps[Response]:
-        from outkey.sending.engine.exchange.exchange import exchange  # noqa: PLC0415
-
         return (yield from exchange(self.context, build()))
 
     def route_to(self, configuration: Configuration) -> Route:

@@ -27,6 +27,8 @@ from outkey.sending.core.audit.events import (
     intent_of,
     redirected_path_template,
 )
+from outkey.sending.core.diagnosis.diagnose import diagnose
+from outkey.sending.core.diagnosis.evidence import Diagnosis
 from outkey.sending.core.request.addresses import is_address
 from outkey.sending.core.request.headers import compose
 from outkey.sending.core.request.message import Proxy, Request, Response, Route
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from outkey.foundation.core.origin import Origin
     from outkey.foundation.core.secret import Secret
     from outkey.sending.core.configuration.configuration import Configuration
-    from outkey.sending.core.diagnosis.evidence import Diagnosis
     from outkey.sending.engine.wire.context import SendContext
 
 
@@ -180,9 +181,6 @@ def _diagnosis(
     response: Response,
     budget: RequestBudget,
 ) -> Diagnosis | None:
-    from outkey.sending.core.diagnosis.diagnose import diagnose  # noqa: PLC0415
-    from outkey.sending.core.diagnosis.evidence import Diagnosis  # noqa: PLC0415
-
     if budget.for_token:  # read by the rules of RFC 6749, not as an API's response
         failed = response.status >= 300
         return Diagnosis(Cause.TOKEN_ENDPOINT, NO_TEXT) if failed else None
