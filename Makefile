@@ -24,7 +24,7 @@ spar: $(VENV)/.server ## the sparring provider: a local API to test your own con
 quick: $(VENV)/.python ## while you work: unit and contract tests, lint and types, without any server; three minutes
 	@$(BIN)/python tools/run_tests.py --quick
 
-test: $(VENV)/.dev ## everything that must pass before a change lands, in about twelve minutes on two cores
+test: $(VENV)/.dev ## everything that must pass before a change lands, in eight to twelve minutes on two cores
 	@$(BIN)/python tools/run_tests.py
 
 test-full: $(VENV)/.dev ## before a merge to main and a release: all tests at full length, coverage, the handbook
