@@ -23,6 +23,7 @@ from outkey.sending.engine.wire.flow_worker import FlowWorker
 from outkey.sending.engine.wire.lockout_guard import LockoutGuard
 from outkey.sending.engine.wire.proxies import NO_PROXIES, Proxies
 from outkey.sending.engine.wire.response_bodies import UnfinishedBody
+from outkey.sending.engine.wire.started_send import StartedSend
 from outkey.sending.engine.wire.transmit import route_of
 
 if TYPE_CHECKING:
@@ -140,6 +141,11 @@ class Sender:
     def send(self, call: Call) -> Response:
         """Send a call and return the response whatever its status."""
         return drive(exchange(self.context, call), self.runtime)
+
+    def start(self, call: Call) -> StartedSend[Response]:
+        """Send a call, and let the caller wait for its response later."""
+        flow = exchange(self.context, call)
+        return StartedSend(flow, self.runtime, self.threads)
 
     def stream(self, call: Call) -> Response:
         """Send a call; the body of a success may be left to read, as it arrives.

@@ -1,0 +1,156 @@
+"""A send that was started: its caller waits for the response later, or not at all."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from outkey.foundation.adapters.threads_system import SystemThreads
+from outkey.foundation.core.errors import ConnectionFailed, OutkeyError
+from outkey.sending.core.audit.events import Intent, Outcome, Tag
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.request.message import Request, Response, Route
+from outkey.sending.engine.exchange.calls import build_call
+from outkey.sending.engine.exchange.exchange import exchange
+from outkey.sending.engine.wire.started_send import StartedSend
+from outkey.testing import FakeTransport, configuration, fake_gateway
+from outkey.testing.fakes.basic import FakeWorld
+
+SECONDS = 10.0
+TOKEN = Response(200, body=b'{"access_token": "0123456789abcdef", "expires_in": 999}')
+OAUTH2 = {
+    "authentication_type": "bearer",
+    "token_source": "oauth2",
+    "oauth2__token_url": "https://api.acme.example/token",
+    "oauth2__client_id": "erp",
+}
+
+
+class GatedTransport(FakeTransport):
+    """Responds to GET when the test opens the gate."""
+
+    def __init__(self, *responses: Response | OutkeyError) -> None:
+        super().__init__(list(responses))
+        self.gate = threading.Event()
+
+    def send(self, request: Request, route: Route) -> Response:
+        if request.method == "GET":
+            assert self.gate.wait(SECONDS)
+        return super().send(request, route)
+
+
+def world_of(**values: object) -> tuple[FakeWorld, Configuration]:
+    plain = {"authentication_type": "bearer", "limits__retries": 0}
+    acme = configuration(**(plain | values))
+    secrets = {"client_secret": "s" * 20, "token": "t" * 20}
+    return fake_gateway(acme, secrets=secrets), acme
+
+
+def start(
+    world: FakeWorld, acme: Configuration, transport: FakeTransport
+) -> StartedSend[Response]:
+    call = build_call(acme, "GET", "/orders")
+    runtime = replace(world.sender.runtime, transport=transport)
+    return StartedSend(exchange(world.sender.context, call), runtime, SystemThreads())
+
+
+def outcomes(world: FakeWorld) -> list[tuple[str, int]]:
+    return [
+        (event.outcome, event.duration_ms)
+        for event in world.audit.events
+        if isinstance(event, Outcome)
+    ]
+
+
+def test_the_intent_is_recorded_at_once_and_the_response_is_there_later() -> None:
+    world, acme = world_of()
+    transport = GatedTransport(Response(200, body=b"later"))
+    started = start(world, acme, transport)
+    assert [type(event) for event in world.audit.events] == [Intent]
+    transport.gate.set()
+    assert started.result().body == b"later"
+    assert outcomes(world) == [("ok", 0)]
+
+
+def test_the_audit_has_the_time_that_the_api_took_and_not_its_caller() -> None:
+    world, acme = world_of()
+    transport = GatedTransport(Response(200))
+    started = start(world, acme, transport)
+    transport.gate.set()
+    assert started._arrival is not None
+    started._arrival.response()
+    world.clock.advance(5)  # the caller writes a page
+    started.result()
+    assert outcomes(world) == [("ok", 0)]
+
+
+def test_what_the_transport_raises_is_raised_and_recorded() -> None:
+    world, acme = world_of()
+    transport = GatedTransport(ConnectionFailed())
+    started = start(world, acme, transport)
+    transport.gate.set()
+    with pytest.raises(ConnectionFailed):
+        started.result()
+    assert [outcome for outcome, _ in outcomes(world)] == ["connection"]
+
+
+def test_a_failure_that_is_no_error_of_outkey_is_raised_too() -> None:
+    class Broken(FakeTransport):
+        def send(self, request: Request, route: Route) -> Response:
+            raise MemoryError
+
+    world, acme = world_of()
+    with pytest.raises(MemoryError):
+        start(world, acme, Broken()).result()
+
+
+def test_a_retry_is_made_by_the_thread_that_waits() -> None:
+    world, acme = world_of(limits__retries=1)
+    transport = GatedTransport(Response(503), Response(200, body=b"again"))
+    transport.gate.set()
+    started = start(world, acme, transport)
+    assert started.result().body == b"again"
+    assert [outcome for outcome, _ in outcomes(world)] == ["server_error", "ok"]
+
+
+def test_an_abandoned_request_is_recorded_as_cancelled() -> None:
+    world, acme = world_of()
+    transport = GatedTransport(Response(200))
+    started = start(world, acme, transport)
+    started.abandon()
+    transport.gate.set()
+    assert [outcome for outcome, _ in outcomes(world)] == ["cancelled"]
+
+
+def test_a_token_is_fetched_and_stored_before_the_request_is_left_alone() -> None:
+    world, acme = world_of(**OAUTH2)
+    transport = GatedTransport(TOKEN, Response(200))
+    start(world, acme, transport).abandon()
+    transport.gate.set()
+    tags = [event.tag for event in world.audit.events]
+    assert tags[:2] == [Tag.TOKEN_INTENT, Tag.TOKEN_OUTCOME]
+    assert world.token("acme").status().expires_at is not None
+
+
+def test_an_error_before_the_request_is_raised_when_the_response_is_wanted() -> None:
+    world, acme = world_of()
+    world.audit.broken = True
+    started = start(world, acme, GatedTransport())
+    with pytest.raises(OutkeyError):
+        started.result()
+    started.abandon()
+    assert world.audit.events == []
+
+
+def test_a_pause_for_the_rate_limit_is_left_for_later() -> None:
+    world, acme = world_of(limits__requests_per_minute=60)
+    transport = FakeTransport([Response(200)] * 90)
+    began_at = world.clock.monotonic()
+    for _ in range(90):
+        started = start(world, acme, transport)
+        if started._arrival is None:
+            break
+        started.result()
+    assert world.clock.monotonic() == began_at  # nothing has waited yet
+    started.result()
+    assert world.clock.monotonic() > began_at
