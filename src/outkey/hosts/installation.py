@@ -341,6 +341,7 @@ class _Installation:
             tables=cast("StoredTables", self._stored_tables),
             files=FileStore(self._line_files),
             pairing=PairPorts(tables.agreements, SyncSettings(tables.states).pairs),
+            reads_ahead=True,
         )
 
 

@@ -43,7 +43,7 @@ PREVIEW_VALUES = 200_000
 class PageReader:
     """Requests the pages of a line, and finds the records in them."""
 
-    def __init__(self, progress: RunInProgress) -> None:
+    def __init__(self, progress: RunInProgress, *, reads_ahead: bool = False) -> None:
         ports = progress.ports
         plan = progress.plan
         self._progress = progress
@@ -66,6 +66,7 @@ class PageReader:
         self._stride = plan.sync.pagination.size
         self._max_values = MAX_VALUES
         self._is_suspicious = False  # a secret may be in the last page
+        self._reads_ahead = reads_ahead
         self._stated_total = 0  # records, as the last page states; 0: unknown
 
     def first_page(self) -> SourcePage:
@@ -88,7 +89,18 @@ class PageReader:
                 self._guard.refuse_secret(
                     "" if self._is_numbered else position.value, cursor
                 )
+                self._request_ahead(position, len(records))
                 yield SourcePage(records, position, cursor, self._is_suspicious)
+
+    def _request_ahead(self, position: Position, count: int) -> None:
+        """Request the next page, which the API makes while this one is written.
+
+        One page only, and none that the run may not take.
+        """
+        progress = self._progress
+        if self._reads_ahead and not position.ended and count < progress.records_left():
+            request = page_request(self._plan, position, progress.run.since)
+            self._batch.send_ahead(request)
 
     def _greatest_cursor(self, records: Sequence[Record]) -> str:
         run = self._progress.run

@@ -130,6 +130,6 @@ class Pull:
 
 def pull_from_api(progress: RunInProgress) -> Pull:
     """Return the pull of a line that is in no pair."""
-    source = PageReader(progress)
+    source = PageReader(progress, reads_ahead=progress.ports.reads_ahead)
     target = TargetWriter(progress)
     return Pull(progress, source, RecordsToRows(progress, target), target)

@@ -45,6 +45,8 @@ class SyncPorts:
     tables: StoredTables | None = None
     files: TargetStore | None = None
     pairing: "PairPorts | None" = None  # None: the host has no pairs
+    # Whether a pull requests the next page, in a thread, while it writes the last one.
+    reads_ahead: bool = False
 
     @property
     def records(self) -> Targets:

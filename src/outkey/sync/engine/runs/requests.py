@@ -6,6 +6,7 @@ outside of it, where a database may block.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Required, Self, TypedDict
 
@@ -17,6 +18,7 @@ from outkey.sending.core.request.assembly import Call
 from outkey.sending.core.request.message import Response
 from outkey.sending.engine.exchange.calls import build_call
 from outkey.sending.engine.exchange.sender import Sender
+from outkey.sending.engine.wire.started_send import StartedSend
 from outkey.sync.engine.runs.line_plan import LinePlan
 
 ResponseOrError = Response | BaseException
@@ -41,6 +43,8 @@ class RequestBatch:
         self._limit = min(parallel, _limit_by_rate(plan))
         self._runner = asyncio.Runner()  # creates its loop at the first use
         self._has_sent = False
+        # A request that was sent ahead, while the page before it was written.
+        self._ahead: tuple[LineRequest, StartedSend[Response]] | None = None
         # The current configuration, and the one that requests of this run get for it.
         self._configured: tuple[Configuration, Configuration] | None = None
 
@@ -59,16 +63,32 @@ class RequestBatch:
             return self._runner.run(self._send_together(requests))
         return [self._send_one(request) for request in requests]
 
+    def send_ahead(self, request: LineRequest) -> None:
+        """Send a request whose response `send` returns later.
+
+        Not where several are sent at a time: these are ahead already.
+        """
+        if self._limit > 1:
+            return
+        with suppress(OutkeyError):  # `send` raises it, once the page is written
+            self._ahead = request, self._sender.start(self._call(request))
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
+        if self._ahead is not None:
+            self._ahead[1].abandon()
         if self._has_sent and self._limit > 1:
             with self._runner:
                 self._runner.run(self._sender.leave_loop())
 
     def _send_one(self, request: LineRequest) -> ResponseOrError:
+        ahead = self._ahead
         try:
+            if ahead is not None and ahead[0] == request:
+                self._ahead = None
+                return ahead[1].result()
             return self._sender.send(self._call(request))
         except OutkeyError as error:
             return error
