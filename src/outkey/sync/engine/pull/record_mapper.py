@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from outkey.foundation.core.errors import SyncFailed
 from outkey.sync.core.line.line import INDEX, FieldMapping, Transform
-from outkey.sync.core.mapping.columns import ColumnMapping, map_columns
+from outkey.sync.core.mapping.columns import Column, ColumnMapping, map_columns
 from outkey.sync.core.mapping.excerpt import NO_VALUE, json_kind
 from outkey.sync.core.mapping.keys import key_text
 from outkey.sync.core.mapping.mapping import Unmapped, resolve_transform
@@ -56,6 +56,8 @@ class RecordMapper:
         self._index_places = [
             number for number, path in enumerate(paths.values()) if path == INDEX
         ]
+        # Of these none is slow, and none fails.
+        self._has_names_only = all(map(_is_path_of_names, paths.values()))
         self._mappings = [
             resolve_transform(mapping, field_of(mapping)) for mapping in mappings
         ]
@@ -70,31 +72,63 @@ class RecordMapper:
 
         `indexes` are the positions of elements of lists, one for each.
         """
-        values = [self._values_in(record) for record in records]
-        lists = [of_record for of_record in values if isinstance(of_record, list)]
+        faults = {
+            number: fault
+            for number, record in enumerate(records)
+            if (fault := self._fault_of(record))
+        }
+        columns = self._columns_in(records, faults)
         for place in self._index_places:
-            for of_record, index in zip(values, indexes, strict=True):
-                if isinstance(of_record, list):
-                    of_record[place] = index
-        context = MappingContext(self._ports.zones, self._lookups(lists))
-        mapped = iter(
-            map_columns(self._columns, list(zip(*lists, strict=True)), context)
-            if lists
-            else ()
-        )
+            columns[place] = [
+                index for number, index in enumerate(indexes) if number not in faults
+            ]
+        context = MappingContext(self._ports.zones, self._lookups(columns))
+        rows = map_columns(self._columns, columns, context)
+        if not faults:
+            return rows
+        mapped = iter(rows)
         return [
-            of_record if isinstance(of_record, Unmapped) else next(mapped)
-            for of_record in values
+            faults[number] if number in faults else next(mapped)
+            for number in range(len(records))
         ]
+
+    def _fault_of(self, record: object) -> Unmapped | None:
+        """Return why a record is not even looked into."""
+        if isinstance(record, Unmapped):
+            return record
+        members = record if isinstance(record, dict) else {"": record}
+        reason = size_fault(members, self._most_fields)
+        return Unmapped("", reason) if reason else None
+
+    def _columns_in(
+        self, records: Sequence[object], faults: dict[int, Unmapped]
+    ) -> list[Column]:
+        """Return what each expression finds in the records without a fault.
+
+        Records that an expression fails on are added to the faults.
+        """
+        if self._has_names_only:
+            self._keep_working()
+            intact = [
+                record for number, record in enumerate(records) if number not in faults
+            ]
+            return [list(map(find, intact)) for find in self._find_values]
+        values = []
+        for number, record in enumerate(records):
+            if number in faults:
+                continue
+            self._keep_working()
+            found = self._values_in(record)
+            if isinstance(found, Unmapped):
+                faults[number] = found
+            else:
+                values.append(found)
+        if not values:
+            return [[] for _ in self._find_values]
+        return list(zip(*values, strict=True))
 
     def _values_in(self, record: object) -> list[object] | Unmapped:
         """Return the values that the expressions find in a record, one a mapping."""
-        if isinstance(record, Unmapped):
-            return record
-        self._keep_working()
-        members = record if isinstance(record, dict) else {"": record}
-        if reason := size_fault(members, self._most_fields):
-            return Unmapped("", reason)
         values: list[object] = []
         try:
             for find in self._find_values:
@@ -103,19 +137,26 @@ class RecordMapper:
             return Unmapped(self._mappings[len(values)].host, failed.reason)
         return values
 
-    def _lookups(self, values: Sequence[list[object]]) -> dict[str, dict[str, object]]:
+    def _lookups(self, columns: Sequence[Column]) -> dict[str, dict[str, object]]:
         """Query the host once for all values that a page looks up in one field."""
         tables = {}
         for place, mapping in enumerate(self._mappings):
             if mapping.transform is not Transform.LOOKUP:
                 continue
-            candidates = [mapping.default, *(of_record[place] for of_record in values)]
+            candidates = [mapping.default, *columns[place]]
             keys = list(dict.fromkeys(key for key in candidates if is_lookup_key(key)))
             target = mapping.options["target"]
             ids = self._ports.records.find(target, mapping.options["field"], keys)
             # The API may write a number of the host as text, or the other way round.
             tables[mapping.host] = {str(key): record for key, record in ids.items()}
         return tables
+
+
+def _is_path_of_names(path: str) -> bool:
+    """Whether a path only names members, as customer.name does."""
+    return path == INDEX or all(
+        part.isidentifier() for part in path.split(".")
+    )
 
 
 def is_lookup_key(value: object) -> bool:
