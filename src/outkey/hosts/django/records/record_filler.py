@@ -13,8 +13,13 @@ from outkey.hosts.django.records.fields import (
     fields_of,
     is_required,
 )
-from outkey.hosts.django.records.row_cleaning import Row, rejected_write
-from outkey.sync.core.mapping.records import WriteOutcome, Written, written_update
+from outkey.hosts.django.records.row_cleaning import Row
+from outkey.sync.core.mapping.records import (
+    WriteOutcome,
+    Written,
+    rejected_write,
+    written_update,
+)
 
 CREATED = Written(WriteOutcome.CREATED)
 UNCHANGED = Written(WriteOutcome.UNCHANGED)

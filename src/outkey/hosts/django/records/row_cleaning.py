@@ -14,14 +14,9 @@ from outkey.hosts.django.records.fields import (
     fault_of,
     plain_values,
 )
-from outkey.sync.core.mapping.records import WriteOutcome, Written
+from outkey.sync.core.mapping.records import Written, rejected_write
 
 Row = Mapping[str, object]
-
-
-def rejected_write(name: str, reason: str) -> Written:
-    """Return the result of a row that a field refuses."""
-    return Written(WriteOutcome.REFUSED, name, reason)
 
 
 def clean_rows(

@@ -16,7 +16,7 @@ from outkey.hosts.django.records.fields import fault_of
 from outkey.hosts.django.records.marks import RunIds, last_marks, put_marks
 from outkey.hosts.django.records.open_model import OpenModel
 from outkey.hosts.django.records.record_filler import WriteStep
-from outkey.hosts.django.records.row_cleaning import Row, rejected_write
+from outkey.hosts.django.records.row_cleaning import Row
 from outkey.hosts.django.records.upsert import (
     ROW_ERRORS,
     database_refusal,
@@ -24,7 +24,7 @@ from outkey.hosts.django.records.upsert import (
     read_page,
     restore,
 )
-from outkey.sync.core.mapping.records import WriteOutcome, Written
+from outkey.sync.core.mapping.records import WriteOutcome, Written, rejected_write
 
 
 def save_rows(

@@ -38,9 +38,8 @@ from outkey.hosts.django.records.row_cleaning import (
     accepted_rows,
     clean_rows,
     refuse_dead_links,
-    rejected_write,
 )
-from outkey.sync.core.mapping.records import Written, written_update
+from outkey.sync.core.mapping.records import Written, rejected_write, written_update
 
 ROW_ERRORS = (IntegrityError, DataError, ValueError, ArithmeticError)
 

@@ -54,9 +54,16 @@ class OpenTable:
     """The columns of a table on a connection, and what a statement needs of them."""
 
     def __init__(
-        self, connection: Connection, place: TablePlace, layout: Layout
+        self,
+        connection: Connection,
+        place: TablePlace,
+        layout: Layout,
+        *,
+        is_adopted: bool = True,
     ) -> None:
         self.connection = connection
+        # Whether others have made it, and its columns may have types of their own.
+        self.is_adopted = is_adopted
         self.vendor = Vendor(connection.dialect.name)
         self.layout = layout
         names = (layout.id_column, LINE, RUN, ARCHIVED_AT, *layout.columns)

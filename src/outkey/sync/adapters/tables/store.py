@@ -19,7 +19,7 @@ from outkey.sync.adapters.tables.journal import read_journal, write_journal
 from outkey.sync.adapters.tables.layouts.catalogue import read_table
 from outkey.sync.adapters.tables.layouts.column_types import MYSQL
 from outkey.sync.adapters.tables.layouts.id_planner import next_mysql_id
-from outkey.sync.adapters.tables.layouts.layout import Layout, TablePlace, table_place
+from outkey.sync.adapters.tables.layouts.layout import Layout, table_place
 from outkey.sync.adapters.tables.layouts.layout_records import (
     LayoutRecords,
     note_loss,
@@ -303,13 +303,14 @@ class TableStore:
             return self._compare(target, keys, rows)
         mark = RunMark(self._line(run), run)
         marks_all = self._retiring.get(name, True)
-        layout = self._layout(table_name(target))
-        place = table_place(table_name(target))
-        return self._database(table_name(target)).repeat(
-            lambda connection: RowWriter(open_table(connection, place, layout)).upsert(
-                keys, rows, mark, marks_all=marks_all
-            )
-        )
+        place = table_name(target)
+        layout = self._layout(place)
+
+        def write(connection: Connection) -> list[Written]:
+            table = self._opened(connection, place, layout)
+            return RowWriter(table).upsert(keys, rows, mark, marks_all=marks_all)
+
+        return self._database(place).repeat(write)
 
     def _compare(
         self, target: str, keys: Sequence[str], rows: Sequence[Mapping[str, object]]
@@ -403,7 +404,17 @@ class TableStore:
         name = table_name(target)
         layout = self._layout(name)
         with self._database(name).connect() as connection:
-            yield open_table(connection, table_place(name), layout)
+            yield self._opened(connection, name, layout)
+
+    def _opened(
+        self, connection: Connection, name: TableName, layout: Layout
+    ) -> OpenTable:
+        """Return a table whose rows all have an ID."""
+        table = OpenTable(
+            connection, table_place(name), layout, is_adopted=self._is_adopted(name)
+        )
+        fill_ids(table)
+        return table
 
     def _layout(self, name: TableName) -> Layout:
         layout = self._layouts.read(name)
@@ -419,13 +430,6 @@ class TableStore:
         if run not in self._lines:
             self._lines = {run: self._line_of(run)}
         return self._lines[run]
-
-
-def open_table(connection: Connection, place: TablePlace, layout: Layout) -> OpenTable:
-    """Return a table whose rows all have an ID."""
-    table = OpenTable(connection, place, layout)
-    fill_ids(table)
-    return table
 
 
 def table_name(target: str) -> TableName:

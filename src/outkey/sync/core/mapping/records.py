@@ -135,6 +135,15 @@ class Written:
     changed: tuple[str, ...] = dataclass_field(default=(), compare=False)
 
 
+CREATED = Written(WriteOutcome.CREATED)
+UNCHANGED = Written(WriteOutcome.UNCHANGED)
+
+
+def rejected_write(name: str, reason: str) -> Written:
+    """Return the result of a row that is not written because of a field."""
+    return Written(WriteOutcome.REFUSED, name, reason)
+
+
 @lru_cache(maxsize=1024)
 def written_update(changed: tuple[str, ...]) -> Written:
     """Return the result of an update that changes these fields.

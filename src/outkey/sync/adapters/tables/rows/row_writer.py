@@ -16,6 +16,7 @@ from outkey.sync.adapters.tables.rows.row_statements import (
     MYSQL_NO_DEFAULT,
     RowStatements,
 )
+from outkey.sync.adapters.tables.rows.staged_rows import StagedRows, can_be_staged
 from outkey.sync.adapters.tables.rows.stored_rows import (
     RunMark,
     StoredRow,
@@ -24,19 +25,21 @@ from outkey.sync.adapters.tables.rows.stored_rows import (
 )
 from outkey.sync.core.mapping.column_values import column_faults
 from outkey.sync.core.mapping.records import (
+    CREATED,
+    UNCHANGED,
     FieldKind,
     WriteOutcome,
     Written,
+    rejected_write,
     written_update,
 )
 from outkey.sync.ports.sync import Key
 
-CREATED = Written(WriteOutcome.CREATED)
-UNCHANGED = Written(WriteOutcome.UNCHANGED)
 # Of MySQL: no default, a row that is too long, a check, and what triggers refuse.
 MYSQL_ROW_CODES = frozenset({MYSQL_NO_DEFAULT, "1118", "1644", "3819", "4025"})
 # Of PostgreSQL: values that do not fit, taken keys, limits, and triggers that refuse.
 ROW_CLASSES = frozenset({"22", "23", "54", "P0"})
+NOT_PERMITTED = "42501"  # of PostgreSQL
 
 
 class RowWriter:
@@ -45,6 +48,8 @@ class RowWriter:
     def __init__(self, table: OpenTable) -> None:
         self._table = table
         self._statements = RowStatements(table)
+        self._staged_rows = StagedRows(table)
+        self._may_stage = True
 
     def compare(
         self, keys: Sequence[str], rows: Sequence[Row], planned: Layout | None = None
@@ -77,7 +82,7 @@ class RowWriter:
         row = page.rows[number]
         before = stored.get(page.key(number))
         if before is not None and len(before) > 1:
-            return Written(WriteOutcome.REFUSED, page.key_names[0], "ambiguous")
+            return rejected_write(page.key_names[0], "ambiguous")
         changes = {
             name: (before[0].values.get(name) if before else None, value)
             for name, value in row.items()
@@ -122,6 +127,10 @@ class RowWriter:
             with self._table.connection.begin_nested():
                 return self._write(page, mark, marks_all=marks_all)
         except errors as error:
+            if self._may_stage and error_code(error) == NOT_PERMITTED:
+                # Perhaps to make a temporary table: rows are written without one.
+                self._may_stage = False
+                return self._upsert_group(keys, rows, mark, marks_all=marks_all)
             if not _is_row_error(error):
                 raise
         if len(rows) == 1:
@@ -135,6 +144,8 @@ class RowWriter:
     def _write(
         self, page: CheckedRows, mark: RunMark, *, marks_all: bool
     ) -> list[Written]:
+        if self._may_stage and can_be_staged(self._table, page):
+            return self._staged_rows.merge(page, mark, marks_all=marks_all)
         # A row that others delete now would be inserted there by its changes alone.
         locks = self._table.vendor == MYSQL
         stored = find_stored(
@@ -161,9 +172,7 @@ class RowWriter:
                 results.append(CREATED)
                 continue
             if len(same) > 1:
-                results.append(
-                    Written(WriteOutcome.REFUSED, page.key_names[0], "ambiguous")
-                )
+                results.append(rejected_write(page.key_names[0], "ambiguous"))
                 continue
             record = same[0]
             changed = {

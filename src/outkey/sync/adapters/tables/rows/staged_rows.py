@@ -1,0 +1,86 @@
+"""Rows that PostgreSQL compares itself: one COPY and one statement for many of them.
+
+The rows go into a temporary table. The database compares them with those that it has,
+writes what differs, and returns only what became of those.
+"""
+
+from collections.abc import Iterable
+from itertools import compress
+from typing import Any
+
+from outkey.sync.adapters.tables.layouts.column_types import POSTGRESQL, new_column
+from outkey.sync.adapters.tables.open_table import OpenTable
+from outkey.sync.adapters.tables.rows.checked_rows import CheckedRows
+from outkey.sync.adapters.tables.rows.merge_sql import MergeSql
+from outkey.sync.adapters.tables.rows.stored_rows import RunMark
+from outkey.sync.core.mapping.records import (
+    CREATED,
+    UNCHANGED,
+    FieldKind,
+    Written,
+    rejected_write,
+    written_update,
+)
+
+
+def can_be_staged(table: OpenTable, page: CheckedRows) -> bool:
+    """Whether PostgreSQL compares these rows as outkey would.
+
+    It does so in columns of outkey's own types. Columns of others may have types with
+    an equality of their own, and JSON is the same if an API means the same.
+    """
+    if table.vendor != POSTGRESQL or table.is_adopted:
+        return False
+    if any(len(row) != len(page.names) for row in page.rows):
+        return False  # a row leaves a column alone that it lacks
+    columns = [table.layout.columns[name] for name in page.names]
+    is_comparable = all(
+        column.kind is not FieldKind.JSON
+        and column == new_column(POSTGRESQL, column.kind)
+        for column in columns
+    )
+    # One statement can write a row once.
+    return is_comparable and len(page.keys()) + len(page.refused) == len(page.rows)
+
+
+class StagedRows:
+    """Merges rows into one table."""
+
+    def __init__(self, table: OpenTable) -> None:
+        self._table = table
+
+    def merge(
+        self, page: CheckedRows, mark: RunMark, *, marks_all: bool
+    ) -> list[Written]:
+        """Create and update rows, and return what became of each."""
+        sql = MergeSql(self._table, page.names, page.key_names)
+        driver: Any = self._table.connection.connection.driver_connection
+        with driver.cursor() as cursor:
+            cursor.execute(sql.prepare())
+            with cursor.copy(sql.copy()) as copy:
+                for row in self._rows(page):
+                    copy.write_row(row)
+            # Not prepared: the plan would stay that of a table with a few rows.
+            statement = sql.merge(marks_all=marks_all)
+            cursor.execute(statement, mark._asdict(), prepare=False)
+            differing = cursor.fetchall()
+        results = dict(page.refused)
+        for number, is_ambiguous, is_new, *differs in differing:
+            if is_ambiguous:
+                results[number] = rejected_write(page.key_names[0], "ambiguous")
+            elif is_new:
+                results[number] = CREATED
+            else:
+                changed = tuple(compress(sql.compared, differs))
+                results[number] = written_update(changed)
+        return [results.get(number, UNCHANGED) for number in page.numbers]
+
+    def _rows(self, page: CheckedRows) -> Iterable[tuple[object, ...]]:
+        """Return the values of rows as the driver writes them, after their numbers."""
+        numbers = [number for number in page.numbers if number not in page.refused]
+        rows = [page.rows[number] for number in numbers]
+        columns = [
+            self._table.encode_column(name, [row[name] for row in rows])
+            for name in page.names
+        ]
+        return zip(numbers, *columns, strict=True)

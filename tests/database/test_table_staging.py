@@ -1,0 +1,194 @@
+"""Rows that PostgreSQL compares itself: what it writes is what outkey would write."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from sqlalchemy import text
+
+from database.table_places import Place, place, shape  # noqa: F401 - a fixture
+from outkey.sync.adapters.tables.rows import staged_rows
+from outkey.sync.adapters.tables.store import TableStore
+from outkey.sync.core.mapping.records import FieldKind, WriteOutcome, Written
+
+pytestmark = pytest.mark.parametrize(
+    "place", ["own postgresql", "postgresql"], indirect=True
+)
+CREATED = Written(WriteOutcome.CREATED)
+UPDATED = Written(WriteOutcome.UPDATED)
+UNCHANGED = Written(WriteOutcome.UNCHANGED)
+AMBIGUOUS = Written(WriteOutcome.REFUSED, "id", "ambiguous")
+SECONDS = 20.0
+SHAPE = shape(
+    ("id", FieldKind.NUMBER),
+    ("a", FieldKind.TEXT),
+    ("b", FieldKind.TEXT),
+    archives=True,
+)
+
+
+def prepared(place: Place) -> TableStore:
+    store = place.store()
+    store.prepare(place.target("t"), SHAPE)
+    return store
+
+
+def write(
+    place: Place, store: TableStore, *rows: dict[str, object], line: str = "orders"
+) -> list[Written]:
+    return store.upsert(place.target("t"), ["id"], rows, place.begin_run(line))
+
+
+def row(number: int, a: str | None = "a", b: str | None = "b") -> dict[str, object]:
+    return {"id": number, "a": a, "b": b}
+
+
+def columns(place: Place, *names: str) -> list[tuple[object, ...]]:
+    return place.sql(f"SELECT {', '.join(names)} FROM {place.table('t')} ORDER BY id")
+
+
+def test_an_update_names_the_columns_that_it_changes(place: Place) -> None:
+    store = prepared(place)
+    write(place, store, row(1), row(2), row(3), row(4))
+    changed = (row(1, a="A"), row(2, b=None), row(3, "A", "B"), row(4), row(5))
+    results = write(place, store, *changed)
+    assert results == [UPDATED, UPDATED, UPDATED, UNCHANGED, CREATED]
+    assert [one.changed for one in results] == [("a",), ("b",), ("a", "b"), (), ()]
+    stored = [(r["id"], r["a"], r["b"]) for r in changed]
+    assert columns(place, "id", "a", "b") == stored
+
+
+def test_every_row_that_a_run_sees_has_its_mark(place: Place) -> None:
+    store = prepared(place)
+    write(place, store, row(1), row(2))
+    write(place, store, row(1), row(2, a="A"), row(3))
+    assert columns(place, "outkey_run") == [("2",), ("2",), ("2",)]
+    write(place, store, row(1), line="others")
+    lines = [("others",), ("orders",), ("orders",)]
+    assert columns(place, "outkey_line") == lines
+
+
+def test_keys_that_several_rows_have_are_rejected_and_none_is_written(
+    place: Place,
+) -> None:
+    store = prepared(place)
+    write(place, store, row(1), row(2))
+    place.drop_keys("t")
+    place.sql(f"INSERT INTO {place.table('t')} (id, a, b) VALUES (1, 'other', 'b')")
+    results = write(place, store, row(1, a="A"), row(2, a="A"), row(3))
+    assert results == [AMBIGUOUS, UPDATED, CREATED]
+    assert [a for (a,) in columns(place, "a")][:2].count("A") == 0
+
+
+def test_a_row_that_the_database_refuses_leaves_the_others_alone(place: Place) -> None:
+    store = prepared(place)
+    table = place.table("t")
+    place.sql(f"ALTER TABLE {table} ADD CONSTRAINT c CHECK (a <> 'no')")
+    results = write(place, store, row(1), row(2, a="no"), row(3))
+    refused = Written(WriteOutcome.REFUSED, "", "refused_by_database")
+    assert results == [CREATED, refused, CREATED]
+    assert columns(place, "id") == [(1,), (3,)]
+
+
+def test_rows_that_lack_a_column_leave_it_alone(place: Place) -> None:
+    store = prepared(place)
+    write(place, store, row(1), row(2))
+    assert write(place, store, {"id": 1, "a": "A"}, row(2)) == [UPDATED, UNCHANGED]
+    assert columns(place, "a", "b") == [("A", "b"), ("a", "b")]
+
+
+def test_without_the_right_to_temporary_tables_rows_are_written_all_the_same(
+    place: Place,
+) -> None:
+    store = prepared(place)
+    attempts: list[str] = []
+    merge = staged_rows.MergeSql.prepare
+
+    def count(self: staged_rows.MergeSql) -> str:
+        attempts.append("merge")
+        return f"SET LOCAL ROLE nobody_special; {merge(self)}"
+
+    place.sql("DROP ROLE IF EXISTS nobody_special")
+    place.sql("CREATE ROLE nobody_special")
+    (name,) = place.sql("SELECT current_database()")[0]
+    place.sql(f'REVOKE TEMPORARY ON DATABASE "{name}" FROM PUBLIC')
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(staged_rows.MergeSql, "prepare", count)
+            assert write(place, store, row(1), row(2)) == [CREATED, CREATED]
+            assert write(place, store, row(1), row(2, a="A")) == [UNCHANGED, UPDATED]
+    finally:
+        place.sql(f'GRANT TEMPORARY ON DATABASE "{name}" TO PUBLIC')
+        place.sql("DROP ROLE nobody_special")
+    assert len(attempts) == 2
+
+
+@contextmanager
+def locked(place: Place, statement: str) -> Iterator[threading.Event]:
+    """Execute a statement, and commit it once the event is set."""
+    held, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        engine = place.engine()
+        with engine.begin() as connection:
+            connection.execute(text(statement))
+            held.set()
+            assert release.wait(SECONDS)
+        engine.dispose()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert held.wait(SECONDS)
+    try:
+        yield release
+    finally:
+        release.set()
+        thread.join(SECONDS)
+
+
+def test_what_another_program_has_just_written_into_another_column_stays(
+    place: Place,
+) -> None:
+    store = prepared(place)
+    write(place, store, row(1))
+    statement = f"UPDATE {place.table('t')} SET b = 'theirs' WHERE id = 1"
+    with locked(place, statement) as release:
+        # It waits for the row that the other program has locked.
+        threading.Timer(0.5, release.set).start()
+        assert write(place, store, row(1, a="A")) == [UPDATED]
+    assert columns(place, "a", "b") == [("A", "theirs")]
+
+
+def test_a_row_that_another_program_has_just_inserted_is_updated(place: Place) -> None:
+    store = prepared(place)
+    statement = f"INSERT INTO {place.table('t')} (id, a, b) VALUES (1, 'theirs', 'b')"
+    with locked(place, statement) as release:
+        threading.Timer(0.5, release.set).start()
+        assert write(place, store, row(1), row(2)) == [UPDATED, CREATED]
+    assert columns(place, "a", "b") == [("a", "b"), ("a", "b")]
+
+
+def rows_read_in_scans(place: Place) -> int:
+    """Return how many rows of the table were read without an index so far."""
+    time.sleep(1.5)  # sessions report their counts once a second
+    ((count,),) = place.sql(
+        "SELECT seq_tup_read FROM pg_stat_user_tables"
+        f" WHERE relname = '{place.table('t')}'"
+    )
+    assert isinstance(count, int)
+    return count
+
+
+def test_rows_are_found_by_the_index_of_their_keys(place: Place) -> None:
+    store = prepared(place)
+    place.sql(
+        f"INSERT INTO {place.table('t')} (id, a, b)"
+        " SELECT n, 'a', 'b' FROM generate_series(1, 60000) n"
+    )
+    place.sql(f"ANALYZE {place.table('t')}")
+    before = rows_read_in_scans(place)
+    write(place, store, *(row(n) for n in range(1, 1001)))
+    write(place, store, *(row(n, a="A") for n in range(1, 1001)))
+    assert rows_read_in_scans(place) - before < 60000
