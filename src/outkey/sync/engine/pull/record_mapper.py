@@ -154,9 +154,7 @@ class RecordMapper:
 
 def _is_path_of_names(path: str) -> bool:
     """Whether a path only names members, as customer.name does."""
-    return path == INDEX or all(
-        part.isidentifier() for part in path.split(".")
-    )
+    return path == INDEX or all(part.isidentifier() for part in path.split("."))
 
 
 def is_lookup_key(value: object) -> bool:
@@ -168,6 +166,12 @@ def write_rows(
     keys: Sequence[str], mapped: Sequence[Row | Unmapped], upsert: Upsert
 ) -> list[Effect]:
     """Write rows, each key once, and return what became of each."""
+    all_rows = [row for row in mapped if not isinstance(row, Unmapped)]
+    all_keys = keys_of(keys, all_rows)
+    is_plain = len(all_rows) == len({*all_keys}) == len(mapped)
+    if is_plain and all(map(all, all_keys)):
+        written = upsert(all_rows) if all_rows else ()
+        return list(map(effect_of, all_keys, all_rows, written))
     rows: dict[KeyTexts, Row] = {}
     # An effect that is known already, or the key of the row to write.
     pending: list[Effect | KeyTexts] = []
@@ -203,6 +207,15 @@ def key_of(keys: Sequence[str], row: Mapping[str, object] | Unmapped) -> KeyText
     values = row.row if isinstance(row, Unmapped) else row
     parts = [values.get(name) for name in keys]
     return tuple(["" if part is None else str(part) for part in parts])
+
+
+def keys_of(keys: Sequence[str], rows: Sequence[Row]) -> list[KeyTexts]:
+    """Return the values of the key fields of many rows as texts, as `key_of` does."""
+    columns = [[row.get(name) for row in rows] for name in keys]
+    texts = [
+        ["" if part is None else str(part) for part in column] for column in columns
+    ]
+    return list(zip(*texts, strict=True))
 
 
 def effect_of(key: KeyTexts, row: Mapping[str, object], written: Written) -> Effect:

@@ -29,7 +29,9 @@ class CheckedRows:
         cls, layout: Layout, keys: Sequence[str], rows: Sequence[Row]
     ) -> "CheckedRows":
         """Look at the values of rows, column by column."""
-        names = list(dict.fromkeys(name for row in rows for name in row))
+        # Nearly always all rows have the same columns.
+        shapes = dict.fromkeys(map(tuple, rows))
+        names = list(dict.fromkeys(name for shape in shapes for name in shape))
         for name in (*keys, *names):
             if name not in layout.columns:
                 raise ConfigError(
