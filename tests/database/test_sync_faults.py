@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from outkey.administration.engine.application import Application
     from outkey.sync.engine.runs.runner import SyncRunner
 
+SECONDS = 10.0  # within which the API responds
 SIZE, COUNT = 100, 450  # five pages; the fault is at the third
 Row = tuple[object, ...]
 # What is about the API more than about the database is tried with one of the two.
@@ -183,7 +184,8 @@ def test_tokens_that_are_revoked_at_every_page_cost_one_renewal_each(
         shop.spar.authorization.expire_all()
         last = run
     assert last.counts == Counts(created=COUNT)
-    assert shop.spar.authorization.counts().token_requests - before == 5
+    # One for each page at most: the next page may have arrived before the revocation.
+    assert 1 < shop.spar.authorization.counts().token_requests - before <= 5
     assert shop.target() == source(COUNT)
 
 
@@ -242,12 +244,22 @@ def test_a_session_that_is_revoked_in_the_middle_costs_one_login(shop: Shop) -> 
     shop.apply(oauth2=login())
     for run in shop.steps():
         if run.pages == 2:
+            wait_for_requests(shop, 3)
             shop.spar.authorization.revoke_family()
         last = run
     assert last.counts == Counts(created=COUNT)
     assert requests_of_logins(shop) == ["/login/json", "/login/refresh", "/login/json"]
-    assert shop.pages() == ["0", "100", "200", "200", "300", "400"]
+    assert shop.pages() == ["0", "100", "200", "300", "300", "400"]
     assert shop.target() == source(COUNT)
+
+
+def wait_for_requests(shop: Shop, count: int) -> None:
+    """Wait until the API has responded to the request for the next page too."""
+    until = time.monotonic() + SECONDS
+    while len(shop.pages()) < count and time.monotonic() < until:
+        time.sleep(0.01)
+    assert len(shop.pages()) == count
+    time.sleep(0.2)
 
 
 # ── what ends a run ───────────────────────────────────────────────────────────────────
@@ -292,12 +304,14 @@ def test_a_token_that_cannot_be_renewed_stops_the_run_with_its_cause(
     shop.apply(oauth2=oauth2(shop.spar))
     steps = shop.steps()
     assert [next(steps).pages for _ in range(3)] == [0, 1, 2]
+    wait_for_requests(shop, 3)
     shop.spar.authorization.expire_all()
     shop.spar.authorization.next_responses("invalid_client")
+    assert next(steps).pages == 3
     with pytest.raises(OutkeyError) as caught:
         next(steps)
     assert caught.value.code == "token_endpoint"
-    assert shop.target() == source(2 * SIZE)
+    assert shop.target() == source(3 * SIZE)
     time.sleep(1.1)  # so long the Token URL is left alone
     assert shop.run().counts == Counts(created=COUNT)
     assert shop.target() == source(COUNT)

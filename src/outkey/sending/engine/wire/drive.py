@@ -240,10 +240,7 @@ class AsyncRun(Generic[Result]):
             return
         intent, attempt, started = self._attempt
         duration = round((self._runtime.clock.monotonic() - started) * 1000)
-        tag = Tag.TOKEN_OUTCOME if self._renewing else Tag.SEND_OUTCOME
-        self._runtime.audit.conclude(
-            Outcome(attempt, intent.configuration, 0, "cancelled", duration, tag)
-        )
+        self._runtime.audit.conclude(cancelled_outcome(intent, attempt, duration))
 
     def may_end(self, step: Awaited | None) -> bool:
         """Whether a cancelled flow may end before this step."""
@@ -273,6 +270,12 @@ class AsyncRun(Generic[Result]):
             except asyncio.CancelledError as error:
                 self.cancelled = error
         return future.result()
+
+
+def cancelled_outcome(intent: Intent, attempt: str, duration_ms: int) -> Outcome:
+    """Return the outcome of a request whose response nobody waits for."""
+    tag = Tag.TOKEN_OUTCOME if _is_for_token(intent) else Tag.SEND_OUTCOME
+    return Outcome(attempt, intent.configuration, 0, "cancelled", duration_ms, tag)
 
 
 def _is_for_token(intent: Intent) -> bool:

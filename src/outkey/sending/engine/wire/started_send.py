@@ -12,7 +12,7 @@ from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.ports.threads import Threads
 from outkey.sending.core.audit.events import Intent, Outcome, Tag
 from outkey.sending.core.request.message import Response
-from outkey.sending.engine.wire.drive import Runtime, drive
+from outkey.sending.engine.wire.drive import Runtime, cancelled_outcome, drive
 from outkey.sending.engine.wire.steps import (
     CallInThread,
     IoStep,
@@ -36,16 +36,21 @@ class StartedSend(Generic[Result]):
         self._runtime = runtime
         self._intent: Intent | None = None
         self._attempt = ""
-        self._arrival: Arrival | None = None
+        self._pending: PendingResponse | None = None
         self._failure: OutkeyError | None = None
         try:
-            self._next_step = self._perform_first_steps()
+            self._next_step = drive(self._first_steps(), runtime)
         except OutkeyError as error:
             self._failure = error
             return
         if isinstance(self._next_step, Transmit):
-            self._arrival = Arrival(self._next_step, runtime, threads)
-            self._next_step = CallInThread(self._arrival.response)
+            self._pending = PendingResponse(self._next_step, runtime, threads)
+            self._next_step = CallInThread(self._pending.result)
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the request was sent already."""
+        return self._pending is not None
 
     def result(self) -> Result:
         """Wait for the response, perform the remaining steps, and return the result."""
@@ -56,21 +61,20 @@ class StartedSend(Generic[Result]):
     def abandon(self) -> None:
         """Do not wait for the response; the audit records that it was cancelled."""
         self._flow.close()
-        if self._arrival is None or self._intent is None:
+        if self._pending is None or self._intent is None:
             return
-        configuration = self._intent.configuration
-        duration = self._arrival.milliseconds
+        duration = self._pending.duration_ms
         self._runtime.audit.conclude(
-            Outcome(self._attempt, configuration, 0, "cancelled", duration)
+            cancelled_outcome(self._intent, self._attempt, duration)
         )
 
-    def _perform_first_steps(self) -> IoStep:
-        """Perform the steps before the request or a pause, and return that one."""
+    def _first_steps(self) -> Steps[IoStep]:
+        """Perform the steps up to the one that is left for later; return that one."""
         flow = self._flow
         step = next(flow)
         while not self._is_left_for_later(step):
             try:
-                step_result = self._runtime.perform(step)
+                step_result = yield step
             except OutkeyError as error:
                 step = flow.throw(error)
                 continue
@@ -81,11 +85,12 @@ class StartedSend(Generic[Result]):
         return step
 
     def _is_left_for_later(self, step: IoStep) -> bool:
-        if isinstance(step, Transmit):
-            return self._intent is None or self._intent.tag is not Tag.TOKEN_INTENT
-        return isinstance(step, Wait)
+        # A token that was granted must be stored first, with all retries of that.
+        is_for_token = self._intent is not None and self._intent.tag is Tag.TOKEN_INTENT
+        return isinstance(step, Transmit | Wait) and not is_for_token
 
     def _remaining_steps(self) -> Steps[Result]:
+        """Continue with the step that was left for later."""
         flow = self._flow
         step = self._next_step
         try:
@@ -106,13 +111,13 @@ class StartedSend(Generic[Result]):
 
     def _without_idle_time(self, outcome: Outcome) -> Outcome:
         """Return an outcome with the time that the API took, not its caller."""
-        if self._arrival is None:
+        if self._pending is None:
             return outcome
-        return outcome._replace(duration_ms=self._arrival.milliseconds)
+        return outcome._replace(duration_ms=self._pending.duration_ms)
 
 
-class Arrival:
-    """A response that a thread waits for."""
+class PendingResponse:
+    """The response to a request that a thread has sent."""
 
     def __init__(self, step: Transmit, runtime: Runtime, threads: Threads) -> None:
         self._clock = runtime.clock
@@ -123,14 +128,14 @@ class Arrival:
         threads.start(partial(self._receive, send), "outkey-ahead")
 
     @property
-    def milliseconds(self) -> int:
-        """How long the response took, or has not arrived for."""
+    def duration_ms(self) -> int:
+        """How long the response took, or how long it has been awaited."""
         arrived_at = self._arrived_at
         if arrived_at is None:
             arrived_at = self._clock.monotonic()
         return round((arrived_at - self._started_at) * 1000)
 
-    def response(self) -> Response:
+    def result(self) -> Response:
         """Wait for the response and return it, or raise the error of the transport."""
         return self._response.result()
 

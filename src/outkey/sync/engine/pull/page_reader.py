@@ -61,8 +61,8 @@ class PageReader:
         self._is_numbered = plan.sync.pagination.kind in NUMBERED
         parallel = plan.sync.parallel if self._is_numbered else 1
         self._batch = RequestBatch(ports.sender, plan, parallel)
-        # Responses to requests that were sent ahead, by the place of their page.
-        self._responses: dict[str, ResponseOrError] = {}
+        # Responses to requests that were sent together, by the place of their page.
+        self._responses_by_place: dict[str, ResponseOrError] = {}
         self._stride = plan.sync.pagination.size
         self._max_values = MAX_VALUES
         self._is_suspicious = False  # a secret may be in the last page
@@ -156,7 +156,7 @@ class PageReader:
     def _fetch(self, position: Position, since: str) -> Response:
         """Return the response for a position; the next ones are requested with it."""
         place = place_of(self._sync, position)
-        if place not in self._responses:
+        if place not in self._responses_by_place:
             positions = upcoming_positions(
                 self._sync, position, self._batch.width, self._stride
             )
@@ -164,15 +164,15 @@ class PageReader:
             responses = self._batch.send(
                 [page_request(self._plan, upcoming, since) for upcoming in positions]
             )
-            self._responses = dict(zip(places, responses, strict=True))
-        response = self._responses.pop(place)
+            self._responses_by_place = dict(zip(places, responses, strict=True))
+        response = self._responses_by_place.pop(place)
         if isinstance(response, BaseException):
             raise response
         return response
 
     def _refuse_gap(self, last: Position) -> None:
         """End the run if a later page that was requested ahead has records."""
-        for response in self._responses.values():
+        for response in self._responses_by_place.values():
             if (
                 isinstance(response, Response)
                 and response.status == 200

@@ -70,8 +70,10 @@ class RequestBatch:
         """
         if self._limit > 1:
             return
-        with suppress(OutkeyError):  # `send` raises it, once the page is written
-            self._ahead = request, self._sender.start(self._call(request))
+        # If the call cannot be built, `send` builds it again, and returns the error.
+        with suppress(OutkeyError):
+            call = self._call(request)
+            self._ahead = request, self._sender.start(call)
 
     def __enter__(self) -> Self:
         return self
@@ -85,10 +87,12 @@ class RequestBatch:
 
     def _send_one(self, request: LineRequest) -> ResponseOrError:
         ahead = self._ahead
+        self._ahead = None
         try:
             if ahead is not None and ahead[0] == request:
-                self._ahead = None
                 return ahead[1].result()
+            if ahead is not None:
+                ahead[1].abandon()
             return self._sender.send(self._call(request))
         except OutkeyError as error:
             return error

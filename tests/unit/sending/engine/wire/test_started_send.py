@@ -2,11 +2,16 @@
 
 import threading
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from outkey.foundation.adapters.threads_system import SystemThreads
-from outkey.foundation.core.errors import ConnectionFailed, OutkeyError
+from outkey.foundation.core.errors import (
+    ConnectionFailed,
+    OutkeyError,
+    StorageUnavailable,
+)
 from outkey.sending.core.audit.events import Intent, Outcome, Tag
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.message import Request, Response, Route
@@ -32,11 +37,15 @@ class GatedTransport(FakeTransport):
     def __init__(self, *responses: Response | OutkeyError) -> None:
         super().__init__(list(responses))
         self.gate = threading.Event()
+        self.has_responded = threading.Event()
 
     def send(self, request: Request, route: Route) -> Response:
         if request.method == "GET":
             assert self.gate.wait(SECONDS)
-        return super().send(request, route)
+        response = super().send(request, route)
+        # Once the waiting thread has noted the time.
+        threading.Timer(0.2, self.has_responded.set).start()
+        return response
 
 
 def world_of(**values: object) -> tuple[FakeWorld, Configuration]:
@@ -76,12 +85,12 @@ def test_the_audit_has_the_time_that_the_api_took_and_not_its_caller() -> None:
     world, acme = world_of()
     transport = GatedTransport(Response(200))
     started = start(world, acme, transport)
+    world.clock.advance(3)  # the API makes the page
     transport.gate.set()
-    assert started._arrival is not None
-    started._arrival.response()
-    world.clock.advance(5)  # the caller writes a page
+    assert transport.has_responded.wait(SECONDS)
+    world.clock.advance(5)  # the caller writes the last one
     started.result()
-    assert outcomes(world) == [("ok", 0)]
+    assert outcomes(world) == [("ok", 3000)]
 
 
 def test_what_the_transport_raises_is_raised_and_recorded() -> None:
@@ -132,6 +141,33 @@ def test_a_token_is_fetched_and_stored_before_the_request_is_left_alone() -> Non
     assert world.token("acme").status().expires_at is not None
 
 
+def test_a_token_whose_storing_fails_once_is_stored_before_the_request_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, acme = world_of(**OAUTH2)
+    swap = world.ports.tokens.swap
+    failures = iter([StorageUnavailable()])
+
+    def fail_once(*arguments: Any, **options: Any) -> object:  # noqa: ANN401 - of the port
+        if len(arguments) > 1 and (failure := next(failures, None)):
+            raise failure
+        return swap(*arguments, **options)
+
+    transport = GatedTransport(TOKEN, Response(200))
+    granted = transport.send
+
+    def send(request: Request, route: Route) -> Response:
+        response = granted(request, route)
+        monkeypatch.setattr(world.ports.tokens, "swap", fail_once)
+        return response
+
+    monkeypatch.setattr(transport, "send", send)
+    start(world, acme, transport).abandon()
+    transport.gate.set()
+    assert next(failures, None) is None
+    assert world.token("acme").status().expires_at is not None
+
+
 def test_an_error_before_the_request_is_raised_when_the_response_is_wanted() -> None:
     world, acme = world_of()
     world.audit.broken = True
@@ -148,7 +184,7 @@ def test_a_pause_for_the_rate_limit_is_left_for_later() -> None:
     began_at = world.clock.monotonic()
     for _ in range(90):
         started = start(world, acme, transport)
-        if started._arrival is None:
+        if not started.is_sent:
             break
         started.result()
     assert world.clock.monotonic() == began_at  # nothing has waited yet
