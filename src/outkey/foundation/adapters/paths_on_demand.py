@@ -14,3 +14,9 @@ class PathsOnDemand:
         from outkey.foundation.adapters.paths_jmespath import JmespathCompiler  # noqa: PLC0415
 
         return JmespathCompiler().compile(expression, field=field)
+
+    def is_path_of_names(self, expression: str) -> bool:
+        """Whether an expression only names members: it is quick, and never fails."""
+        from outkey.foundation.adapters.paths_jmespath import JmespathCompiler  # noqa: PLC0415
+
+        return JmespathCompiler().is_path_of_names(expression)

@@ -56,8 +56,10 @@ class RecordMapper:
         self._index_places = [
             number for number, path in enumerate(paths.values()) if path == INDEX
         ]
-        # Of these none is slow, and none fails.
-        self._has_names_only = all(map(_is_path_of_names, paths.values()))
+        self._never_fails = all(
+            path in {INDEX, NULL, WHOLE_RECORD} or ports.finder.is_path_of_names(path)
+            for path in paths.values()
+        )
         self._mappings = [
             resolve_transform(mapping, field_of(mapping)) for mapping in mappings
         ]
@@ -107,7 +109,7 @@ class RecordMapper:
 
         Records that an expression fails on are added to the faults.
         """
-        if self._has_names_only:
+        if self._never_fails:
             self._keep_working()
             intact = [
                 record for number, record in enumerate(records) if number not in faults
@@ -152,11 +154,6 @@ class RecordMapper:
         return tables
 
 
-def _is_path_of_names(path: str) -> bool:
-    """Whether a path only names members, as customer.name does."""
-    return path == INDEX or all(part.isidentifier() for part in path.split("."))
-
-
 def is_lookup_key(value: object) -> bool:
     """Whether a value can be looked up."""
     return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
@@ -166,12 +163,14 @@ def write_rows(
     keys: Sequence[str], mapped: Sequence[Row | Unmapped], upsert: Upsert
 ) -> list[Effect]:
     """Write rows, each key once, and return what became of each."""
-    all_rows = [row for row in mapped if not isinstance(row, Unmapped)]
-    all_keys = keys_of(keys, all_rows)
-    is_plain = len(all_rows) == len({*all_keys}) == len(mapped)
-    if is_plain and all(map(all, all_keys)):
-        written = upsert(all_rows) if all_rows else ()
-        return list(map(effect_of, all_keys, all_rows, written))
+    mapped_rows = [row for row in mapped if not isinstance(row, Unmapped)]
+    mapped_keys = [key_of(keys, row) for row in mapped_rows]
+    # Nearly every page: all records were mapped, and no key is missing or there twice.
+    if len(mapped_rows) == len({*mapped_keys}) == len(mapped) and all(
+        map(all, mapped_keys)
+    ):
+        written = upsert(mapped_rows) if mapped_rows else ()
+        return list(map(effect_of, mapped_keys, mapped_rows, written))
     rows: dict[KeyTexts, Row] = {}
     # An effect that is known already, or the key of the row to write.
     pending: list[Effect | KeyTexts] = []
@@ -207,15 +206,6 @@ def key_of(keys: Sequence[str], row: Mapping[str, object] | Unmapped) -> KeyText
     values = row.row if isinstance(row, Unmapped) else row
     parts = [values.get(name) for name in keys]
     return tuple(["" if part is None else str(part) for part in parts])
-
-
-def keys_of(keys: Sequence[str], rows: Sequence[Row]) -> list[KeyTexts]:
-    """Return the values of the key fields of many rows as texts, as `key_of` does."""
-    columns = [[row.get(name) for row in rows] for name in keys]
-    texts = [
-        ["" if part is None else str(part) for part in column] for column in columns
-    ]
-    return list(zip(*texts, strict=True))
 
 
 def effect_of(key: KeyTexts, row: Mapping[str, object], written: Written) -> Effect:

@@ -8,7 +8,7 @@ import pytest
 
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.errors import LineBusy, RunStopped
-from outkey.sync.core.line.line import FieldMapping, Incremental
+from outkey.sync.core.line.line import Incremental
 from outkey.sync.core.paging.response import Record
 from outkey.sync.core.run.run import RunState
 from outkey.sync.engine.pull.records_to_rows import SCRIPT_BATCH
@@ -23,13 +23,7 @@ from unit.sync.engine.pull.test_sync_run import (
     people,
 )
 
-# Of a path of names nothing is slow, and a page is read at once.
-SLOW = "@.name"
-WHOLE = replace(
-    PULL,
-    mappings=(FieldMapping("id", "number", required=True), FieldMapping(SLOW, "name")),
-    pagination=replace(PULL.pagination, size=500),
-)
+WHOLE = replace(PULL, pagination=replace(PULL.pagination, size=500))
 LEASE = 120.0  # a minute and the total timeout of the fakes
 
 
@@ -45,6 +39,11 @@ class SlowFinder:
     def compile(self, expression: str, *, field: str) -> Callable[[object], object]:
         find = JmespathCompiler().compile(expression, field=field)
         return self.take_long(find) if expression == self.slow else find
+
+    def is_path_of_names(self, expression: str) -> bool:
+        return expression != self.slow and JmespathCompiler().is_path_of_names(
+            expression
+        )
 
     def take_long(self, find: Callable[[object], object]) -> Callable[[object], object]:
         def found(value: object) -> object:
@@ -71,7 +70,7 @@ def slow_sync(slow: str, seconds: float = 14.0, **changes: object) -> SlowFinder
 @pytest.mark.parametrize(
     ("slow", "changes"),
     [
-        (SLOW, {}),
+        ("name", {}),
         ("changed", {"incremental": Incremental("since", "changed")}),
     ],
 )
@@ -86,7 +85,7 @@ def test_a_page_whose_records_take_long_renews_the_lease(
 
 
 def test_a_page_that_is_quick_writes_no_more_than_its_checkpoint() -> None:
-    quick = slow_sync(SLOW, seconds=RENEWAL_SECONDS / 100).made.run()
+    quick = slow_sync("name", seconds=RENEWAL_SECONDS / 100).made.run()
     assert quick.generation == 1 + 2 + 1  # it begins, saves two pages and ends
 
 
@@ -112,7 +111,7 @@ def test_a_slow_script_renews_the_lease() -> None:
 
 
 def test_a_preview_has_no_lease_to_renew() -> None:
-    finder = slow_sync(SLOW, seconds=0)
+    finder = slow_sync("name", seconds=0)
     finder.look_on = lambda: None  # type: ignore[method-assign]
     finder.seconds = 0.4
     assert len(finder.made.runner.preview("contacts", 20)) == 20
@@ -120,7 +119,7 @@ def test_a_preview_has_no_lease_to_renew() -> None:
 
 
 def test_a_run_that_was_cancelled_stops_in_the_middle_of_a_slow_page() -> None:
-    finder = slow_sync(SLOW)
+    finder = slow_sync("name")
 
     def cancel() -> None:
         finder.attempts += 1
@@ -165,7 +164,7 @@ def test_a_process_that_wakes_after_its_lease_writes_nothing_more(pages: int) ->
 
 
 def test_a_process_that_wakes_after_its_lease_in_the_middle_of_a_page() -> None:
-    finder = slow_sync(SLOW, seconds=0)
+    finder = slow_sync("name", seconds=0)
 
     def suspend() -> None:
         finder.attempts += 1
