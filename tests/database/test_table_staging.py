@@ -4,12 +4,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 
 import pytest
 from sqlalchemy import text
 
 from database.table_places import Place, place, shape  # noqa: F401 - a fixture
-from outkey.sync.adapters.tables.rows import staged_rows
+from outkey.sync.adapters.tables.rows import row_writer, staged_rows
 from outkey.sync.adapters.tables.store import TableStore
 from outkey.sync.core.mapping.records import FieldKind, WriteOutcome, Written
 
@@ -21,6 +23,7 @@ UPDATED = Written(WriteOutcome.UPDATED)
 UNCHANGED = Written(WriteOutcome.UNCHANGED)
 AMBIGUOUS = Written(WriteOutcome.REFUSED, "id", "ambiguous")
 SECONDS = 20.0
+EAST = timezone(timedelta(hours=2))
 SHAPE = shape(
     ("id", FieldKind.NUMBER),
     ("a", FieldKind.TEXT),
@@ -104,11 +107,11 @@ def test_without_the_right_to_temporary_tables_rows_are_written_all_the_same(
 ) -> None:
     store = prepared(place)
     attempts: list[str] = []
-    merge = staged_rows.MergeSql.prepare
+    stage_statements = staged_rows.MergeSql.stage_statements
 
-    def count(self: staged_rows.MergeSql) -> str:
-        attempts.append("merge")
-        return f"SET LOCAL ROLE nobody_special; {merge(self)}"
+    def as_role_without_rights(self: staged_rows.MergeSql) -> str:
+        attempts.append("stage")
+        return f"SET LOCAL ROLE nobody_special; {stage_statements(self)}"
 
     place.sql("DROP ROLE IF EXISTS nobody_special")
     place.sql("CREATE ROLE nobody_special")
@@ -116,7 +119,9 @@ def test_without_the_right_to_temporary_tables_rows_are_written_all_the_same(
     place.sql(f'REVOKE TEMPORARY ON DATABASE "{name}" FROM PUBLIC')
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(staged_rows.MergeSql, "prepare", count)
+            patch.setattr(
+                staged_rows.MergeSql, "stage_statements", as_role_without_rights
+            )
             assert write(place, store, row(1), row(2)) == [CREATED, CREATED]
             assert write(place, store, row(1), row(2, a="A")) == [UNCHANGED, UPDATED]
     finally:
@@ -168,6 +173,61 @@ def test_a_row_that_another_program_has_just_inserted_is_updated(place: Place) -
         threading.Timer(0.5, release.set).start()
         assert write(place, store, row(1), row(2)) == [UPDATED, CREATED]
     assert columns(place, "a", "b") == [("a", "b"), ("a", "b")]
+
+
+# Stored first, and then written over it.
+PAIRS: dict[FieldKind, list[tuple[object, object]]] = {
+    FieldKind.TEXT: [
+        ("a", "a"),
+        ("a", "A"),
+        ("a", "a "),
+        ("", None),
+        ("tab\t", "tab\\t"),
+        ("ß", "ss"),
+        ("e\u0301", "\u00e9"),
+        ("%s", "%%s"),
+        ("\\N", None),
+    ],
+    FieldKind.NUMBER: [(1, 1), (0, None), (2**63 - 1, -(2**63))],
+    FieldKind.DECIMAL: [
+        (Decimal("1.5"), Decimal("1.50")),
+        (Decimal("1E+2"), Decimal(100)),
+        (Decimal("0.1"), Decimal("0.10000000000000001")),
+        (Decimal(0), Decimal("-0")),
+        (Decimal(0), None),
+    ],
+    FieldKind.DATE: [(date(2027, 1, 1), date(2027, 1, 1)), (date(1, 1, 1), None)],
+    FieldKind.DATETIME: [
+        (datetime(2027, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, 2, tzinfo=EAST)),
+        (datetime(2027, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=EAST)),
+        (datetime(2027, 1, 1, 0, 0, 0, 1, tzinfo=UTC), None),
+    ],
+    FieldKind.BOOLEAN: [(True, True), (True, False), (False, None)],
+}
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_both_ways_of_comparing_have_the_same_results(
+    place: Place, kind: FieldKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = place.store()
+    found = []
+    for name, is_staged in (("staged", True), ("compared", False)):
+        target = place.target(name)
+        store.prepare(target, shape(("id", FieldKind.NUMBER), ("v", kind)))
+        if not is_staged:
+            monkeypatch.setattr(row_writer, "can_be_staged", lambda *_: False)
+        results = []
+        for stored_value, value in [
+            *PAIRS[kind],
+            *(pair[::-1] for pair in PAIRS[kind]),
+        ]:
+            for number, written in ((1, stored_value), (1, value), (2, None)):
+                rows = [{"id": number, "v": written}]
+                results += store.upsert(target, ["id"], rows, place.begin_run())
+        values = [dict(record.values) for record in store.read(target, "", 9)]
+        found.append(([(one.outcome, one.changed) for one in results], values))
+    assert found[0] == found[1]
 
 
 def rows_read_in_scans(place: Place) -> int:

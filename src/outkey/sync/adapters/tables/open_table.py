@@ -59,11 +59,11 @@ class OpenTable:
         place: TablePlace,
         layout: Layout,
         *,
-        is_adopted: bool = True,
+        is_own: bool = False,
     ) -> None:
         self.connection = connection
-        # Whether others have made it, and its columns may have types of their own.
-        self.is_adopted = is_adopted
+        # Whether outkey made it, so that its columns have the types of TYPE_NAMES.
+        self.is_own = is_own
         self.vendor = Vendor(connection.dialect.name)
         self.layout = layout
         names = (layout.id_column, LINE, RUN, ARCHIVED_AT, *layout.columns)
@@ -173,14 +173,14 @@ class OpenTable:
         if len(names) > 1:
             return tuple_(*columns, types=[Raw()] * len(names)).in_(encoded)
         values = [value for (value,) in encoded]
-        if self.vendor == POSTGRESQL and self._is_own_type(names[0]):
+        if self.vendor == POSTGRESQL and self._needs_no_cast(names[0]):
             return columns[0] == any_(bindparam("wanted", values, Raw()))
         return columns[0].in_(values)
 
     def _have_arrays(self, names: Sequence[str]) -> bool:
-        return all(map(self._is_own_type, names))
+        return all(map(self._needs_no_cast, names))
 
-    def _is_own_type(self, name: str) -> bool:
+    def _needs_no_cast(self, name: str) -> bool:
         """Whether a list of values has the type of the column without a cast."""
         kind = self.layout.columns[name]
         is_text = kind.kind is FieldKind.TEXT and kind.longest is None

@@ -298,19 +298,18 @@ class TableStore:
         *,
         dry_run: bool = False,
     ) -> list[Written]:
-        name = str(table_name(target))
         if dry_run:
             return self._compare(target, keys, rows)
+        name = table_name(target)
         mark = RunMark(self._line(run), run)
-        marks_all = self._retiring.get(name, True)
-        place = table_name(target)
-        layout = self._layout(place)
+        marks_all = self._retiring.get(str(name), True)
+        layout = self._layout(name)
 
         def write(connection: Connection) -> list[Written]:
-            table = self._opened(connection, place, layout)
+            table = self._open_table(connection, name, layout)
             return RowWriter(table).upsert(keys, rows, mark, marks_all=marks_all)
 
-        return self._database(place).repeat(write)
+        return self._database(name).repeat(write)
 
     def _compare(
         self, target: str, keys: Sequence[str], rows: Sequence[Mapping[str, object]]
@@ -404,15 +403,14 @@ class TableStore:
         name = table_name(target)
         layout = self._layout(name)
         with self._database(name).connect() as connection:
-            yield self._opened(connection, name, layout)
+            yield self._open_table(connection, name, layout)
 
-    def _opened(
+    def _open_table(
         self, connection: Connection, name: TableName, layout: Layout
     ) -> OpenTable:
-        """Return a table whose rows all have an ID."""
-        table = OpenTable(
-            connection, table_place(name), layout, is_adopted=self._is_adopted(name)
-        )
+        """Return a table on a connection, after every row got an ID."""
+        is_own = not self._is_adopted(name)
+        table = OpenTable(connection, table_place(name), layout, is_own=is_own)
         fill_ids(table)
         return table
 

@@ -1,6 +1,6 @@
 """The statements that write many rows at once, as each database does it fastest."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, exc, insert, null, update
@@ -37,7 +37,10 @@ class RowStatements:
         }
         rows = zip(*columns.values(), strict=True)
         if self._table.vendor == POSTGRESQL:
-            self._copy([LINE, RUN, *columns], [(*mark, *values) for values in rows])
+            preparer = self._table.connection.dialect.identifier_preparer
+            place = preparer.format_table(self._table.clause)
+            names = (LINE, RUN, *columns)
+            copy_rows(self._table, place, names, ((*mark, *values) for values in rows))
             return
         statement = insert(self._table.clause).values(
             {name: bindparam(name, type_=Raw()) for name in (LINE, RUN, *columns)}
@@ -54,17 +57,6 @@ class RowStatements:
             ],
         )
         fill_ids(self._table)
-
-    def _copy(self, names: Sequence[str], rows: Sequence[tuple[object, ...]]) -> None:
-        """Write rows with COPY, which PostgreSQL does at several times the speed."""
-        preparer = self._table.connection.dialect.identifier_preparer
-        columns = ", ".join(map(preparer.quote_identifier, names))
-        place = preparer.format_table(self._table.clause)
-        statement = f"COPY {place} ({columns}) FROM STDIN"
-        driver: Any = self._table.connection.connection.driver_connection
-        with driver.cursor() as cursor, cursor.copy(statement) as copy:
-            for row in rows:
-                copy.write_row(row)
 
     def update(
         self, keys: Sequence[str], rows: Sequence[StoredRow], mark: RunMark
@@ -152,3 +144,24 @@ class RowStatements:
                 .where(self._table.id.in_(group))
                 .values({LINE: mark.line, RUN: mark.run})
             )
+
+
+def copy_rows(
+    table: OpenTable,
+    place: str,
+    names: Iterable[str],
+    rows: Iterable[tuple[object, ...]],
+) -> None:
+    """Write rows into a table by COPY, which is several times as fast as INSERT.
+
+    It is written on the connection of `table`, but into the one that `place` names.
+    """
+    quote = table.connection.dialect.identifier_preparer.quote_identifier
+    columns = ", ".join(map(quote, names))
+    driver: Any = table.connection.connection.driver_connection
+    with (
+        driver.cursor() as cursor,
+        cursor.copy(f"COPY {place} ({columns}) FROM STDIN") as copy,
+    ):
+        for row in rows:
+            copy.write_row(row)

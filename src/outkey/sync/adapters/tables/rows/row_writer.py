@@ -127,7 +127,7 @@ class RowWriter:
             with self._table.connection.begin_nested():
                 return self._write(page, mark, marks_all=marks_all)
         except errors as error:
-            if self._may_stage and error_code(error) == NOT_PERMITTED:
+            if self._can_stage(page) and error_code(error) == NOT_PERMITTED:
                 # Perhaps to make a temporary table: rows are written without one.
                 self._may_stage = False
                 return self._upsert_group(keys, rows, mark, marks_all=marks_all)
@@ -141,10 +141,13 @@ class RowWriter:
             *self._upsert_group(keys, rows[half:], mark, marks_all=marks_all),
         ]
 
+    def _can_stage(self, page: CheckedRows) -> bool:
+        return self._may_stage and can_be_staged(self._table, page)
+
     def _write(
         self, page: CheckedRows, mark: RunMark, *, marks_all: bool
     ) -> list[Written]:
-        if self._may_stage and can_be_staged(self._table, page):
+        if self._can_stage(page):
             return self._staged_rows.merge(page, mark, marks_all=marks_all)
         # A row that others delete now would be inserted there by its changes alone.
         locks = self._table.vendor == MYSQL

@@ -11,7 +11,8 @@ from typing import Any
 from outkey.sync.adapters.tables.layouts.column_types import POSTGRESQL, new_column
 from outkey.sync.adapters.tables.open_table import OpenTable
 from outkey.sync.adapters.tables.rows.checked_rows import CheckedRows
-from outkey.sync.adapters.tables.rows.merge_sql import MergeSql
+from outkey.sync.adapters.tables.rows.merge_sql import NUMBER, MergeSql
+from outkey.sync.adapters.tables.rows.row_statements import copy_rows
 from outkey.sync.adapters.tables.rows.stored_rows import RunMark
 from outkey.sync.core.mapping.records import (
     CREATED,
@@ -26,10 +27,10 @@ from outkey.sync.core.mapping.records import (
 def can_be_staged(table: OpenTable, page: CheckedRows) -> bool:
     """Whether PostgreSQL compares these rows as outkey would.
 
-    It does so in columns of outkey's own types. Columns of others may have types with
-    an equality of their own, and JSON is the same if an API means the same.
+    It does in columns that outkey has made. Tables of others may have types that
+    compare differently (citext), and JSON is compared as `comparable_json` does.
     """
-    if table.vendor != POSTGRESQL or table.is_adopted:
+    if table.vendor != POSTGRESQL or not table.is_own:
         return False
     if any(len(row) != len(page.names) for row in page.rows):
         return False  # a row leaves a column alone that it lacks
@@ -56,12 +57,12 @@ class StagedRows:
         sql = MergeSql(self._table, page.names, page.key_names)
         driver: Any = self._table.connection.connection.driver_connection
         with driver.cursor() as cursor:
-            cursor.execute(sql.prepare())
-            with cursor.copy(sql.copy()) as copy:
-                for row in self._rows(page):
-                    copy.write_row(row)
+            cursor.execute(sql.stage_statements())
+            copy_rows(
+                self._table, sql.stage, (NUMBER, *page.names), self._numbered_rows(page)
+            )
             # Not prepared: the plan would stay that of a table with a few rows.
-            statement = sql.merge(marks_all=marks_all)
+            statement = sql.merge_statement(marks_all=marks_all)
             cursor.execute(statement, mark._asdict(), prepare=False)
             differing = cursor.fetchall()
         results = dict(page.refused)
@@ -75,7 +76,7 @@ class StagedRows:
                 results[number] = written_update(changed)
         return [results.get(number, UNCHANGED) for number in page.numbers]
 
-    def _rows(self, page: CheckedRows) -> Iterable[tuple[object, ...]]:
+    def _numbered_rows(self, page: CheckedRows) -> Iterable[tuple[object, ...]]:
         """Return the values of rows as the driver writes them, after their numbers."""
         numbers = [number for number in page.numbers if number not in page.refused]
         rows = [page.rows[number] for number in numbers]
