@@ -1,13 +1,13 @@
 """The tables of runs and of the records that they rejected."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Count, F, Max, Min, Q
 
 from outkey.foundation.core.errors import RowUnreadable, unknown_line
@@ -67,6 +67,8 @@ class DjangoRunRows:
     """One row per run, replaced only in the generation that was read."""
 
     def find(self, query: RunQuery, *, lock: bool = False) -> list[Run]:
+        if lock and query == RunQuery(id=query.id):
+            return [run_of(row) for row in _locked_run(query.id)]
         rows = models.Run.objects.select_related("line").filter(**_filters(query))
         if query.due_by is not None:
             rows = rows.filter(_is_over(query.due_by))
@@ -160,6 +162,20 @@ class DjangoLineRuns:
             LineRun(row.line.configuration.name, run_of(row))
             for row in rows.filter(pk__in=ids).order_by("line__name", "dry_run")
         ]
+
+
+def _locked_run(run: str) -> Iterator[models.Run]:
+    """Lock a run; in fixed SQL, since a run does it for each page of the API."""
+    statement = (
+        "SELECT outkey_run.*, outkey_syncline.name AS line_name FROM outkey_run"
+        " JOIN outkey_syncline ON outkey_syncline.id = outkey_run.line_id"
+        " WHERE outkey_run.id = %s"
+    )
+    if connection.features.has_select_for_update_of:
+        statement += " FOR UPDATE OF outkey_run"
+    for row in models.Run.objects.raw(statement, [_number(run)]):
+        row.line = models.SyncLine(pk=row.line_id, name=vars(row)["line_name"])
+        yield row
 
 
 def _filters(query: RunQuery) -> dict[str, Any]:
