@@ -24,12 +24,8 @@ UNCHANGED = Written(WriteOutcome.UNCHANGED)
 AMBIGUOUS = Written(WriteOutcome.REFUSED, "id", "ambiguous")
 SECONDS = 20.0
 EAST = timezone(timedelta(hours=2))
-SHAPE = shape(
-    ("id", FieldKind.NUMBER),
-    ("a", FieldKind.TEXT),
-    ("b", FieldKind.TEXT),
-    archives=True,
-)
+TEXT = FieldKind.TEXT
+SHAPE = shape(("id", FieldKind.NUMBER), ("a", TEXT), ("b", TEXT), archives=True)
 
 
 def prepared(place: Place) -> TableStore:
@@ -128,6 +124,93 @@ def test_without_the_right_to_temporary_tables_rows_are_written_all_the_same(
         place.sql(f'GRANT TEMPORARY ON DATABASE "{name}" TO PUBLIC')
         place.sql("DROP ROLE nobody_special")
     assert len(attempts) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["was_archived", "is_ambiguous", "alike", "differs_0", "number", "id2"]
+)
+def test_a_column_may_have_any_name(place: Place, name: str) -> None:
+    store = place.store()
+    store.prepare(
+        place.target("t"), shape(("id", FieldKind.NUMBER), (name, TEXT), archives=True)
+    )
+    place.add_column("t", "lacks_mark")
+    rows = [{"id": 1, name: "a"}, {"id": 2, name: "b"}]
+    assert write(place, store, *rows) == [CREATED, CREATED]
+    changed = [{"id": 1, name: "A"}, {"id": 2, name: "b"}]
+    assert write(place, store, *changed) == [UPDATED, UNCHANGED]
+
+
+def test_a_collation_of_others_hides_no_change_and_joins_no_keys(place: Place) -> None:
+    store = place.store()
+    store.prepare(place.target("t"), shape(("id", TEXT), ("a", TEXT)))
+    write(place, store, {"id": "x", "a": "acme"})
+    table = place.table("t")
+    place.sql(
+        "CREATE COLLATION anycase (provider = icu, locale = 'und-u-ks-level2',"
+        " deterministic = false)"
+    )
+    for column in ("id", "a"):
+        place.sql(f"ALTER TABLE {table} ALTER {column} TYPE text COLLATE anycase")
+    results = write(place, store, {"id": "x", "a": "ACME"}, {"id": "X", "a": "b"})
+    refused = Written(WriteOutcome.REFUSED, "", "refused_by_database")
+    assert results == [UPDATED, refused]
+    assert columns(place, "id", "a") == [("x", "ACME")]
+
+
+def test_a_trigger_that_changes_other_rows_of_the_page_is_no_obstacle(
+    place: Place,
+) -> None:
+    store = prepared(place)
+    write(place, store, row(1), row(2))
+    table = place.table("t")
+    place.sql(
+        "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        f" UPDATE {table} SET b = 'older' WHERE id <> NEW.id AND b <> 'older';"
+        " RETURN NEW; END $$"
+    )
+    place.sql(
+        f"CREATE TRIGGER t BEFORE UPDATE OF a ON {table} FOR EACH ROW"
+        " EXECUTE FUNCTION f()"
+    )
+    results = write(place, store, row(1, a="A"), row(2, a="A"), row(3))
+    assert results == [UPDATED, UPDATED, CREATED]
+
+
+def test_a_rule_of_others_is_no_obstacle(place: Place) -> None:
+    store = prepared(place)
+    write(place, store, row(1))
+    place.sql(f"CREATE RULE r AS ON UPDATE TO {place.table('t')} DO ALSO SELECT 1")
+    assert write(place, store, row(1), row(2)) == [UNCHANGED, CREATED]
+
+
+def test_a_deadlock_is_repeated(place: Place) -> None:
+    if place.is_own:
+        return  # the pull repeats the page: the transaction is the host's
+    store = prepared(place)
+    write(place, store, row(1), row(2))
+    table = place.table("t")
+    first, second, done = threading.Event(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        engine = place.engine()
+        with engine.begin() as connection:
+            connection.execute(text("SET LOCAL deadlock_timeout = '20s'"))
+            connection.execute(text(f"UPDATE {table} SET b = 'x' WHERE id = 2"))
+            first.set()
+            assert second.wait(SECONDS)
+            time.sleep(0.5)  # until the merge has locked row 1 and waits for row 2
+            connection.execute(text(f"UPDATE {table} SET b = 'x' WHERE id = 1"))
+        engine.dispose()
+        done.set()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert first.wait(SECONDS)
+    second.set()
+    assert write(place, store, row(1, a="A"), row(2, a="A")) == [UPDATED, UPDATED]
+    assert done.wait(SECONDS)
+    thread.join(SECONDS)
 
 
 @contextmanager

@@ -33,6 +33,7 @@ from outkey.sending.core.configuration.reference import (
 from outkey.sync.adapters.tables import engines
 from outkey.sync.adapters.tables.borrowed import Borrow, borrowing_engine
 from outkey.sync.adapters.tables.driver_errors import (
+    driver_errors,
     is_transient,
     missing_driver,
     no_response,
@@ -128,12 +129,13 @@ class NamedDatabase:
     def repeat(self, work: Callable[[Connection], Result]) -> Result:
         """Do some work in a transaction, again if others were in its way."""
         is_alone = getattr(self._local, "connection", None) is None
+        errors: tuple[type[Exception], ...] = (exc.DBAPIError, *driver_errors())
         for _ in range(TRIES if is_alone else 0):
             with wrap_driver_errors(self.name):
                 try:
                     with self._begin() as connection:
                         return work(connection)
-                except exc.DBAPIError as error:
+                except errors as error:
                     if not is_transient(error):
                         raise
         with self.connect() as connection:

@@ -170,7 +170,10 @@ def write_rows(
         map(all, mapped_keys)
     ):
         written = upsert(mapped_rows) if mapped_rows else ()
-        return list(map(effect_of, mapped_keys, mapped_rows, written))
+        return [
+            effect_of(key, row, result)
+            for key, row, result in zip(mapped_keys, mapped_rows, written, strict=True)
+        ]
     rows: dict[KeyTexts, Row] = {}
     # An effect that is known already, or the key of the row to write.
     pending: list[Effect | KeyTexts] = []

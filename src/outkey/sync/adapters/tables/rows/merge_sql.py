@@ -11,9 +11,17 @@ from typing import Final
 from outkey.sync.adapters.tables.layouts.column_types import POSTGRESQL, type_name
 from outkey.sync.adapters.tables.layouts.layout import LINE, RUN
 from outkey.sync.adapters.tables.open_table import OpenTable
+from outkey.sync.core.mapping.records import FieldKind
 from outkey.sync.core.mapping.targets import ARCHIVED_AT
 
-NUMBER: Final = "outkey-number"  # of a row in its page: no column has such a name
+# Of the statement itself: no column of a line has such names.
+NUMBER: Final = "outkey-number"  # of a row in its page
+_ALIKE = '"outkey-alike"'  # how many stored rows have the key
+_ID = 'found."outkey-id"'
+_IS_AMBIGUOUS = 'found."outkey-is-ambiguous"'
+_WAS_ARCHIVED = 'found."outkey-was-archived"'
+_LACKS_MARK = 'found."outkey-lacks-mark"'
+_COLLATIONS = {FieldKind.TEXT: ' COLLATE "C"'}
 
 
 class MergeSql:
@@ -34,9 +42,17 @@ class MergeSql:
         self._run = quote(RUN)
         self._archived_at = quote(ARCHIVED_AT) if layout.archives else ""
         self.compared = [name for name in names if name not in keys]
-        # By column: the name of what tells whether a value differs.
+        # By column: what tells whether its value differs.
         self._flags = {
-            quote(name): f"differs_{place}" for place, name in enumerate(self.compared)
+            quote(name): f'found."outkey-differs-{place}"'
+            for place, name in enumerate(self.compared)
+        }
+        # Others may have given a column a collation in which 'a' is 'A'.
+        self._collations = {
+            quote(name): ' COLLATE "C"'
+            if layout.columns[name].kind is FieldKind.TEXT
+            else ""
+            for name in names
         }
         self._definitions = ", ".join(
             f"{quote(name)} {type_name(POSTGRESQL, layout.columns[name])}"
@@ -62,39 +78,62 @@ class MergeSql:
         and for each compared column whether it differs.
         """
         flags = "".join(f", {flag}" for flag in self._flags.values())
-        differs = " OR ".join(("was_archived", *self._flags.values()))
-        is_change = f"NOT is_ambiguous AND ({differs})"
+        differs = " OR ".join((_WAS_ARCHIVED, *self._flags.values()))
+        is_change = f"NOT {_IS_AMBIGUOUS} AND ({differs})"
         return (
             f"WITH found AS MATERIALIZED ({self._find_query(marks_all=marks_all)}),"  # noqa: S608 - quoted names
             f" created AS ({self._insert_statement()}),"
             f" changed AS ({self._update_statement(is_change)}),"
             f" marked AS ({self._mark_statement(is_change)})"
-            f" SELECT number, is_ambiguous, id IS NULL{flags} FROM found"
-            f" WHERE is_ambiguous OR id IS NULL OR {is_change}"
+            f" SELECT found.{self._number}, {_IS_AMBIGUOUS}, {_ID} IS NULL{flags}"
+            f" FROM found WHERE {_IS_AMBIGUOUS} OR {_ID} IS NULL OR {is_change}"
         )
 
     def _find_query(self, *, marks_all: bool) -> str:
-        differences = "".join(
-            f", stored.{name} IS DISTINCT FROM staged.{name} AS {flag}"
-            for name, flag in self._flags.items()
-        )
         was_archived = "FALSE"
         if self._archived_at:
             was_archived = f"stored.{self._archived_at} IS NOT NULL"
         lacks_mark = f"stored.{self._line} IS DISTINCT FROM %(line)s"
         if marks_all:
             lacks_mark += f" OR stored.{self._run} IS DISTINCT FROM %(run)s"
-        has_key = " AND ".join(f"target.{key} = staged.{key}" for key in self._keys)
+        facts = {
+            f"staged.{self._number}": self._number,
+            f"stored.{self._id}": _ID,
+            f"coalesce(stored.{_ALIKE} > 1, FALSE)": _IS_AMBIGUOUS,
+            was_archived: _WAS_ARCHIVED,
+            f"({lacks_mark})": _LACKS_MARK,
+        } | {
+            f"stored.{name}{self._collations[name]} IS DISTINCT FROM"
+            f" staged.{name}{self._collations[name]}": flag
+            for name, flag in self._flags.items()
+        }
+        selected = ", ".join(
+            f"{fact} AS {name.removeprefix('found.')}" for fact, name in facts.items()
+        )
         # OFFSET 0: each row is looked up by the index of its key. PostgreSQL would join
         # the tables instead, and read all of the target, until that is very large.
         return (
-            f"SELECT staged.{self._number} AS number, stored.{self._id} AS id,"  # noqa: S608 - quoted names
-            " coalesce(stored.alike > 1, FALSE) AS is_ambiguous,"
-            f" {was_archived} AS was_archived, ({lacks_mark}) AS lacks_mark"
-            f"{differences} FROM {self.stage} AS staged LEFT JOIN LATERAL"
-            f" (SELECT target.*, count(*) OVER () AS alike FROM {self._table} AS target"
-            f" WHERE {has_key} OFFSET 0) AS stored ON TRUE"
+            f"SELECT {selected} FROM {self.stage} AS staged LEFT JOIN LATERAL"  # noqa: S608 - quoted names
+            f" (SELECT {self._stored_columns()}, count(*) OVER () AS {_ALIKE}"
+            f" FROM {self._table} AS target WHERE {self._has_key()} OFFSET 0)"
+            " AS stored ON TRUE"
         )
+
+    def _stored_columns(self) -> str:
+        names = [self._id, self._line, self._run, *self._flags]
+        if self._archived_at:
+            names.append(self._archived_at)
+        return ", ".join(f"target.{name}" for name in dict.fromkeys(names))
+
+    def _has_key(self) -> str:
+        """Return the condition for the index of the keys, and for the same text."""
+        conditions = [f"target.{key} = staged.{key}" for key in self._keys]
+        conditions += [
+            f"target.{key}{collation} = staged.{key}{collation}"
+            for key in self._keys
+            if (collation := self._collations[key])
+        ]
+        return " AND ".join(conditions)
 
     def _insert_statement(self) -> str:
         names = ", ".join(self._names)
@@ -102,7 +141,7 @@ class MergeSql:
         return (
             f"INSERT INTO {self._table} ({self._line}, {self._run}, {names})"  # noqa: S608 - quoted names
             f" SELECT %(line)s, %(run)s, {values} FROM found {self._join_with_stage()}"
-            " WHERE found.id IS NULL"
+            f" WHERE {_ID} IS NULL"
         )
 
     def _update_statement(self, is_change: str) -> str:
@@ -120,7 +159,7 @@ class MergeSql:
         )
 
     def _mark_statement(self, is_change: str) -> str:
-        lacks_only_mark = f"lacks_mark AND NOT is_ambiguous AND NOT ({is_change})"
+        lacks_only_mark = f"{_LACKS_MARK} AND NOT {_IS_AMBIGUOUS} AND NOT ({is_change})"
         return (
             f"UPDATE {self._table} AS target SET {self._marks()} FROM found"  # noqa: S608 - quoted names
             f" WHERE {self._selects_found(lacks_only_mark)}"
@@ -131,12 +170,13 @@ class MergeSql:
 
     def _join_with_stage(self) -> str:
         """Return the join that adds the values of the staged rows to `found`."""
-        return f"JOIN {self.stage} AS staged ON staged.{self._number} = found.number"
+        number = self._number
+        return f"JOIN {self.stage} AS staged ON staged.{number} = found.{number}"
 
     def _selects_found(self, condition: str) -> str:
         # An array, so that PostgreSQL looks the rows up by the index of their IDs.
-        ids = f"ARRAY(SELECT id FROM found WHERE {condition})"  # noqa: S608 - quoted names
+        ids = f"ARRAY(SELECT {_ID} FROM found WHERE {condition})"  # noqa: S608 - quoted names
         return (
-            f"target.{self._id} = found.id AND ({condition})"
+            f"target.{self._id} = {_ID} AND ({condition})"
             f" AND target.{self._id} = ANY({ids})"
         )

@@ -39,7 +39,9 @@ from outkey.sync.ports.sync import Key
 MYSQL_ROW_CODES = frozenset({MYSQL_NO_DEFAULT, "1118", "1644", "3819", "4025"})
 # Of PostgreSQL: values that do not fit, taken keys, limits, and triggers that refuse.
 ROW_CLASSES = frozenset({"22", "23", "54", "P0"})
-NOT_PERMITTED = "42501"  # of PostgreSQL
+# Of PostgreSQL, where a merge is refused, but not the rows: no right to temporary
+# tables; a trigger that has changed a row already; a rule; a name that is ambiguous.
+NOT_MERGED = frozenset({"42501", "27000", "0A000", "42702"})
 
 
 class RowWriter:
@@ -127,8 +129,7 @@ class RowWriter:
             with self._table.connection.begin_nested():
                 return self._write(page, mark, marks_all=marks_all)
         except errors as error:
-            if self._can_stage(page) and error_code(error) == NOT_PERMITTED:
-                # Perhaps to make a temporary table: rows are written without one.
+            if self._can_stage(page) and error_code(error) in NOT_MERGED:
                 self._may_stage = False
                 return self._upsert_group(keys, rows, mark, marks_all=marks_all)
             if not _is_row_error(error):
