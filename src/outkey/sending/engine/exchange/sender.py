@@ -144,8 +144,11 @@ class Sender:
 
     def start(self, call: Call) -> StartedSend[Response]:
         """Send a call, and let the caller wait for its response later."""
-        flow = exchange(self.context, call)
-        return StartedSend(flow, self.runtime, self.threads)
+
+        def new_flow(clock: Clock) -> Steps[Response]:
+            return exchange(replace(self.context, clock=clock), call)
+
+        return StartedSend(new_flow, self.runtime, self.threads)
 
     def stream(self, call: Call) -> Response:
         """Send a call; the body of a success may be left to read, as it arrives.

@@ -4,13 +4,16 @@ Only the transport works in another thread. All that needs a database stays in t
 thread of the caller: secrets, tokens, permits and records of the audit.
 """
 
+from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import Generic, TypeVar
 
 from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.threads import Threads
-from outkey.sending.core.audit.events import Intent, Outcome, Tag
+from outkey.sending.core.audit.events import Intent, Outcome, Refusal, Tag
 from outkey.sending.core.request.message import Response
 from outkey.sending.engine.wire.drive import Runtime, cancelled_outcome, drive
 from outkey.sending.engine.wire.steps import (
@@ -24,6 +27,35 @@ from outkey.sending.engine.wire.steps import (
 Result = TypeVar("Result")
 
 
+class IdleClock:
+    """A clock that does not count the time in which the caller did something else.
+
+    A deadline is about the API. What is concluded from a response is concluded for the
+    moment at which it arrived, but what is signed next has the time of now.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.idle = 0.0
+        self.is_concluding = False
+
+    def now(self) -> float:
+        """Return Unix time: of now, or of the response that is being judged."""
+        return self._clock.now() - (self.idle if self.is_concluding else 0.0)
+
+    def monotonic(self) -> float:
+        """Return seconds without those that were idle."""
+        return self._clock.monotonic() - self.idle
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        self._clock.sleep(seconds)
+
+    def call_later(self, seconds: float, call: Callable[[], object]) -> None:
+        """Call a function once after some time."""
+        self._clock.call_later(seconds, call)
+
+
 class StartedSend(Generic[Result]):
     """A flow that was performed up to its first request to the API.
 
@@ -31,21 +63,26 @@ class StartedSend(Generic[Result]):
     later, since it may take longer than what the caller wants to do.
     """
 
-    def __init__(self, flow: Steps[Result], runtime: Runtime, threads: Threads) -> None:
-        self._flow = flow
+    def __init__(
+        self,
+        new_flow: Callable[[Clock], Steps[Result]],
+        runtime: Runtime,
+        threads: Threads,
+    ) -> None:
         self._runtime = runtime
+        self._clock = IdleClock(runtime.clock)
+        self._flow = new_flow(self._clock)
         self._intent: Intent | None = None
         self._attempt = ""
         self._pending: PendingResponse | None = None
-        self._failure: OutkeyError | None = None
+        self.failure: OutkeyError | None = None  # before the request was sent
         try:
             self._next_step = drive(self._first_steps(), runtime)
         except OutkeyError as error:
-            self._failure = error
-            return
-        if isinstance(self._next_step, Transmit):
-            self._pending = PendingResponse(self._next_step, runtime, threads)
-            self._next_step = CallInThread(self._pending.result)
+            self.failure = error
+        self._left_at = runtime.clock.monotonic()
+        if self.failure is None and isinstance(self._next_step, Transmit):
+            self._send(self._next_step, threads)
 
     @property
     def is_sent(self) -> bool:
@@ -54,19 +91,51 @@ class StartedSend(Generic[Result]):
 
     def result(self) -> Result:
         """Wait for the response, perform the remaining steps, and return the result."""
-        if self._failure is not None:
-            raise self._failure
+        if self.failure is not None:
+            raise self.failure
+        self._skip_idle_time()
         return drive(self._remaining_steps(), self._runtime)
 
     def abandon(self) -> None:
-        """Do not wait for the response; the audit records that it was cancelled."""
-        self._flow.close()
-        if self._pending is None or self._intent is None:
+        """Do not wait for the response.
+
+        The audit records that it was cancelled; or what it was, if it has arrived.
+        """
+        if self._pending is not None and self._pending.has_arrived:
+            self._skip_idle_time()
+            with suppress(OutkeyError):  # it is the recorded outcome
+                drive(self._concluding_steps(), self._runtime)
             return
-        duration = self._pending.duration_ms
-        self._runtime.audit.conclude(
-            cancelled_outcome(self._intent, self._attempt, duration)
-        )
+        self._flow.close()
+        if self.failure is None and isinstance(self._next_step, Transmit):
+            self._conclude_as_cancelled()
+
+    def _conclude_as_cancelled(self) -> None:
+        if self._intent is None:
+            return
+        duration = self._runtime.clock.monotonic() - self._left_at
+        outcome = cancelled_outcome(self._intent, self._attempt, round(duration * 1000))
+        self._runtime.audit.conclude(outcome)
+
+    def _send(self, step: Transmit, threads: Threads) -> None:
+        try:
+            self._pending = PendingResponse(step, self._runtime, threads)
+        except RuntimeError:
+            # There can be no more threads: the request is sent when it is waited for.
+            self._pending = None
+
+    def _skip_idle_time(self) -> None:
+        """Let the clock go on from when the response arrived, or the flow was left."""
+        left_at = self._left_at
+        if self._pending is not None:
+            left_at = self._pending.arrived_at
+        self._clock.idle = max(0.0, self._runtime.clock.monotonic() - left_at)
+        if self._pending is None and isinstance(self._next_step, Wait):
+            # Some of the pause, or all of it, has passed.
+            seconds = self._next_step.seconds
+            passed = min(seconds, self._clock.idle)
+            self._clock.idle -= passed
+            self._next_step = Wait(seconds - passed)
 
     def _first_steps(self) -> Steps[IoStep]:
         """Perform the steps up to the one that is left for later; return that one."""
@@ -93,6 +162,9 @@ class StartedSend(Generic[Result]):
         """Continue with the step that was left for later."""
         flow = self._flow
         step = self._next_step
+        if self._pending is not None:
+            step = CallInThread(self._pending.result)
+            self._clock.is_concluding = True
         try:
             while True:
                 try:
@@ -101,19 +173,25 @@ class StartedSend(Generic[Result]):
                     step = flow.throw(error)
                 else:
                     step = flow.send(step_result)
-                if isinstance(step, Outcome) and step.attempt == self._attempt:
-                    step = self._without_idle_time(step)
+                if isinstance(step, Outcome):
+                    self._clock.is_concluding = False
         except StopIteration as stop:
             result: Result = stop.value
             return result
         finally:
             flow.close()
 
-    def _without_idle_time(self, outcome: Outcome) -> Outcome:
-        """Return an outcome with the time that the API took, not its caller."""
-        if self._pending is None:
-            return outcome
-        return outcome._replace(duration_ms=self._pending.duration_ms)
+    def _concluding_steps(self) -> Steps[None]:
+        """Take the response and record it, but do nothing that follows from it."""
+        steps = self._remaining_steps()
+        try:
+            step_result = yield next(steps)
+            while isinstance(step := steps.send(step_result), Outcome | Refusal):
+                step_result = yield step
+        except StopIteration:
+            pass
+        finally:
+            steps.close()
 
 
 class PendingResponse:
@@ -121,19 +199,22 @@ class PendingResponse:
 
     def __init__(self, step: Transmit, runtime: Runtime, threads: Threads) -> None:
         self._clock = runtime.clock
-        self._started_at = self._clock.monotonic()
         self._arrived_at: float | None = None
         self._response: Future[Response] = Future()
         send = partial(runtime.transport.send, step.request, step.route)
         threads.start(partial(self._receive, send), "outkey-ahead")
 
     @property
-    def duration_ms(self) -> int:
-        """How long the response took, or how long it has been awaited."""
-        arrived_at = self._arrived_at
-        if arrived_at is None:
-            arrived_at = self._clock.monotonic()
-        return round((arrived_at - self._started_at) * 1000)
+    def has_arrived(self) -> bool:
+        """Whether nothing has to be waited for any more."""
+        return self._response.done()
+
+    @property
+    def arrived_at(self) -> float:
+        """When the response arrived, or now, by the monotonic clock."""
+        if self._arrived_at is None:
+            return self._clock.monotonic()
+        return self._arrived_at
 
     def result(self) -> Response:
         """Wait for the response and return it, or raise the error of the transport."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Required, Self, TypedDict
 
-from outkey.foundation.core.errors import EditConflict, OutkeyError
+from outkey.foundation.core.errors import EditConflict, OutkeyError, RateLimited
 from outkey.foundation.core.origin import Params
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration
@@ -72,8 +72,10 @@ class RequestBatch:
             return
         # If the call cannot be built, `send` builds it again, and returns the error.
         with suppress(OutkeyError):
-            call = self._call(request)
-            self._ahead = request, self._sender.start(call)
+            started = self._sender.start(self._call(request))
+            # A pause that is too long now may be over once the page is written.
+            if not isinstance(started.failure, RateLimited):
+                self._ahead = request, started
 
     def __enter__(self) -> Self:
         return self

@@ -1,12 +1,13 @@
 """A send that was started: its caller waits for the response later, or not at all."""
 
 import threading
+from contextlib import suppress
 from dataclasses import replace
+from email.utils import formatdate
 from typing import Any
 
 import pytest
 
-from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.errors import (
     ConnectionFailed,
     OutkeyError,
@@ -14,9 +15,13 @@ from outkey.foundation.core.errors import (
 )
 from outkey.sending.core.audit.events import Intent, Outcome, Tag
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.request.message import Request, Response, Route
+from outkey.sending.core.request.message import (
+    Request,
+    Response,
+    ResponseHeaders,
+    Route,
+)
 from outkey.sending.engine.exchange.calls import build_call
-from outkey.sending.engine.exchange.exchange import exchange
 from outkey.sending.engine.wire.started_send import StartedSend
 from outkey.testing import FakeTransport, configuration, fake_gateway
 from outkey.testing.fakes.basic import FakeWorld
@@ -59,8 +64,8 @@ def start(
     world: FakeWorld, acme: Configuration, transport: FakeTransport
 ) -> StartedSend[Response]:
     call = build_call(acme, "GET", "/orders")
-    runtime = replace(world.sender.runtime, transport=transport)
-    return StartedSend(exchange(world.sender.context, call), runtime, SystemThreads())
+    world.sender.runtime = replace(world.sender.runtime, transport=transport)
+    return world.sender.start(call)
 
 
 def outcomes(world: FakeWorld) -> list[tuple[str, int]]:
@@ -176,6 +181,92 @@ def test_an_error_before_the_request_is_raised_when_the_response_is_wanted() -> 
         started.result()
     started.abandon()
     assert world.audit.events == []
+
+
+def after_a_long_page(started: StartedSend[Response], world: FakeWorld) -> Response:
+    """Return the response once it has arrived and a page was written for 40 seconds."""
+    assert started._pending is not None
+    with suppress(OutkeyError):
+        started._pending.result()
+    world.clock.advance(40)
+    return started.result()
+
+
+def test_a_long_page_leaves_time_for_retries_and_redirects() -> None:
+    moved = Response(307, ResponseHeaders([("Location", "/elsewhere")]))
+    for first in (Response(503), moved, ConnectionFailed()):
+        world, acme = world_of(limits__retries=1, limits__total_timeout=10.0)
+        transport = FakeTransport([first, Response(200)])
+        assert after_a_long_page(start(world, acme, transport), world).status == 200
+
+
+def test_a_long_page_is_not_taken_for_a_difference_of_clocks() -> None:
+    world, acme = world_of(verification__follow_clock=True)
+    date = formatdate(world.clock.now(), usegmt=True)
+    answer = Response(200, ResponseHeaders([("Date", date)]))
+    after_a_long_page(start(world, acme, FakeTransport([answer])), world)
+    assert world.sender.context.shift(acme, acme.base.origin) == 0
+
+
+def test_what_is_signed_after_a_long_page_has_the_time_of_now() -> None:
+    times: list[float] = []
+    world, acme = world_of(limits__retries=1)
+    started = start(world, acme, FakeTransport([Response(503), Response(200)]))
+    clock = started._clock
+    now = clock.now
+    sleep = world.clock.sleep
+
+    def note_time(seconds: float) -> None:
+        times.append(now() - world.clock.now())
+        sleep(seconds)
+
+    world.clock.sleep = note_time  # type: ignore[method-assign]
+    after_a_long_page(started, world)
+    assert times == [0.0]
+
+
+def test_a_pause_goes_on_while_a_page_is_written() -> None:
+    world, acme = world_of(limits__requests_per_minute=2, limits__total_timeout=60.0)
+    transport = FakeTransport([Response(200)] * 9)
+    while (started := start(world, acme, transport)).is_sent:
+        started.result()
+    world.clock.advance(25)
+    before = world.clock.monotonic()
+    assert started.result().status == 200
+    assert world.clock.monotonic() - before <= 5.0
+
+
+def test_a_response_that_has_arrived_counts_although_it_is_abandoned() -> None:
+    world, acme = world_of(limits__retries=3)
+    answer = Response(429, ResponseHeaders([("Retry-After", "30")]))
+    transport = FakeTransport([answer, Response(200)])
+    started = start(world, acme, transport)
+    assert started._pending is not None
+    started._pending.result()
+    started.abandon()
+    assert [outcome for outcome, _ in outcomes(world)] == ["rate_limited"]
+    before = world.clock.monotonic()
+    start(world, acme, transport).result()
+    assert world.clock.monotonic() - before >= 29.0
+
+
+def test_without_another_thread_the_request_is_sent_when_it_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_arguments: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    for is_abandoned in (False, True):
+        world, acme = world_of()
+        monkeypatch.setattr(world.sender.threads, "start", fail)
+        started = start(world, acme, FakeTransport([Response(200)]))
+        assert not started.is_sent
+        if is_abandoned:
+            started.abandon()
+        else:
+            assert started.result().status == 200
+        expected = "cancelled" if is_abandoned else "ok"
+        assert [outcome for outcome, _ in outcomes(world)] == [expected]
 
 
 def test_a_pause_for_the_rate_limit_is_left_for_later() -> None:

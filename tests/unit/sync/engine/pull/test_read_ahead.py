@@ -83,7 +83,7 @@ def test_an_error_of_the_next_page_comes_after_the_last_one_was_written() -> Non
     assert made.run().counts == Counts(created=4)
 
 
-def test_a_page_that_cannot_be_written_leaves_a_request_that_was_cancelled() -> None:
+def test_a_page_that_cannot_be_written_leaves_no_request_without_an_outcome() -> None:
     made = reading_ahead(Api(people(1, 2, 3, 4)))
 
     def fail(*_args: object, **_options: object) -> list[Any]:
@@ -93,7 +93,8 @@ def test_a_page_that_cannot_be_written_leaves_a_request_that_was_cancelled() -> 
     with pytest.raises(StorageUnavailable):
         made.run()
     outcomes = [e for e in made.world.audit.events if isinstance(e, Outcome)]
-    assert [outcome.outcome for outcome in outcomes] == ["ok", "cancelled"]
+    assert intents(made) == len(outcomes) == 2
+    assert outcomes[1].outcome in {"ok", "cancelled"}  # it may have arrived
 
 
 def test_a_run_that_ends_between_pages_continues_with_the_page_that_was_ahead() -> None:
