@@ -154,6 +154,7 @@ def test_a_run_keeps_the_script_that_it_began_with(shop: Shop) -> None:
     shop.apply(script=SIGNS.format(version="before"))
     steps = shop.steps()
     assert [next(steps).pages for _ in range(3)] == [0, 1, 2]
+    wait_for_requests(shop, 3)
     journal = list(shop.spar.journal)
     shop.apply(script=SIGNS.format(version="after"))
     *_, done = steps
