@@ -39,6 +39,7 @@ class Terminal:
     home: Path
     canary: Canaries
     settings: dict[str, str] = field(default_factory=dict)
+    timeout: float = 60.0  # of each command
 
     @property
     def environment(self) -> dict[str, str]:
@@ -50,7 +51,9 @@ class Terminal:
 
     def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Done:
         seen = {"COLUMNS": "150"} | self.environment | environment
-        done = forks.run([*forks.OUTKEY, *arguments], seen, stdin=stdin)
+        done = forks.run(
+            [*forks.OUTKEY, *arguments], seen, stdin=stdin, timeout=self.timeout
+        )
         printed = (done.stdout + done.stderr).encode()
         assert list(self.canary.leaks("what the command printed", printed)) == []
         assert "error[unexpected]" not in done.stderr

@@ -139,6 +139,7 @@ def test_thousands_of_configurations_are_applied_and_listed_without_a_key(
         f"authentication_type = 'bearer'\ntoken = 'env:TOKEN_{n}'"
         for n in range(count)
     )
+    outkey.timeout = 600.0
     assert len(outkey("apply", "-", "--json", stdin=text).json["created"]) == count
     outkey("secret", "set", "c0", "token", stdin="x")
     # Without the key nothing can be decrypted, so what works now decrypts nothing.
