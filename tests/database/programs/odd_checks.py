@@ -18,6 +18,7 @@ from outkey.foundation.core.shared_state import StateKind
 from outkey.hosts.cli.main import run
 from outkey.hosts.django import installed
 from outkey.hosts.django.wiring import install
+from outkey.hosts.server.sign_ins import sign_in_guard
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 # Those with a mark may fail, as long as they say why.
@@ -158,6 +159,8 @@ def sign_in() -> str | None:
     """Sign in after an attempt with a wrong password."""
     client = Client(SERVER_NAME="127.0.0.1")
     statuses = []
+    # As in a process that has just started: an account that failed often has to wait.
+    sign_in_guard.cache_clear()
     with override_settings(AXES_ENABLED=True):
         for password in ("wrong", PASSWORD):
             form = {"username": "boss", "password": password}
