@@ -199,7 +199,7 @@ def main() -> int:
     console.print(
         f"[bold]{expected} of {len(visits)}[/bold] went as expected, and "
         f"[bold]{len(elsewhere)}[/bold] requests reached the other origin.\n"
-        "Next: test your own configuration with [cyan]make spar[/cyan]."
+        "Next: [cyan]make spar[/cyan] starts this API, for the examples of README.md."
     )
     return int(expected < len(visits) or bool(elsewhere))
 

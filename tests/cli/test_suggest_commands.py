@@ -1,6 +1,7 @@
 """`outkey line suggest`: from a path to a run, with nothing written by hand."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -139,3 +140,23 @@ def test_a_secret_that_the_api_repeats_is_not_shown(shop: Terminal, spar: Spar) 
     assert done.code == 0, done.out
     assert "canary" not in json.dumps(done.json["fields"])
     assert "repeats a secret" in done.json["why"]["notes"][0]
+
+
+def test_a_file_is_written_if_the_request_succeeds_and_stays_as_it_was_if_not(
+    shop: Terminal, spar: Spar, tmp_path: Path
+) -> None:
+    apply(shop, spar, CALL.format(query="count=9"))
+    file = tmp_path / "contacts.toml"
+    file.write_text("mine")
+    failed = shop("line", "suggest", "nobody", "--output", str(file))
+    assert (failed.code, file.read_text()) == (2, "mine")
+    done = shop("line", "suggest", "contacts", "--output", str(file))
+    assert (done.code, done.out) == (0, f"wrote {file}\n")
+    assert file.read_text() == shop("line", "suggest", "contacts").out
+
+
+def test_a_document_that_names_nothing_is_refused(shop: Terminal) -> None:
+    for text in ("", "# a comment\n"):
+        refused = shop("apply", "-", stdin=text)
+        assert refused.code == 2
+        assert "the document names nothing" in refused.err

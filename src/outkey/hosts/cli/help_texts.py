@@ -89,7 +89,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "line list": ("outkey line list",),
     "line show": ("outkey line show orders",),
-    "line suggest": ("outkey line suggest orders > orders.toml",),
+    "line suggest": ("outkey line suggest orders --output orders.toml",),
     "line run": ("outkey line run orders --dry-run", "outkey line run orders"),
     "line pause": ("outkey line pause orders",),
     "line resume": ("outkey line resume orders",),

@@ -24,7 +24,9 @@ def read_text(file: str) -> str:
     try:
         return Path(file).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise ConfigError(Text("the file does not exist"), field="FILE") from None
+        raise ConfigError(
+            Text("the file {file} does not exist", file=file), field="FILE"
+        ) from None
     except (OSError, UnicodeDecodeError):
         raise ConfigError(
             Text("the document cannot be read as UTF-8 text"), field="FILE"

@@ -9,6 +9,7 @@ import typer
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.stored_values import is_odd
+from outkey.foundation.core.text import Text
 from outkey.hosts.cli.input import read_text
 from outkey.hosts.cli.printing.applied import print_applied
 from outkey.hosts.cli.printing.finding_commands import with_command
@@ -84,6 +85,12 @@ def apply(
 
     application = open_application()
     document = parse_document(read_text(file))
+    if document == parse_document(""):
+        raise ConfigError(
+            Text("the document names nothing"),
+            hint=Text("Name a configuration: [configuration.NAME]."),
+            field="FILE",
+        )
     administration = administration_of(application)
     if strict:
         trial = application.apply(

@@ -1,14 +1,14 @@
 """The commands `outkey data`: tables that sync lines have filled."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from outkey.foundation.core.errors import ConfigError, OutkeyError, StorageUnavailable
+from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.declaring import Commands
+from outkey.hosts.cli.output_file import output_file
 from outkey.hosts.cli.printing.output import (
     print_done,
     print_json,
@@ -128,29 +128,13 @@ def export_table(
         write_rows(tables, target, format_, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    count = _export_to(Path(output), tables, target, format_)
+    with output_file(output) as file:
+        count = _write_with_progress(tables, target, format_, file)
     if as_json:
         print_done("exported", as_json=True, table=table, file=output, rows=count)
     else:
         records = "one record" if count == 1 else f"{count} records"
         print_line(f"exported {records} of {table} to {output}")
-
-
-def _export_to(
-    path: Path, tables: "StoredTables", target: Target, format_: FileFormat
-) -> int:
-    """Write a new file, for its owner only, and return how many rows it has."""
-    from outkey.sync.adapters.files.replacing import replace_file
-
-    try:
-        with replace_file(path) as file:
-            return _write_with_progress(tables, target, format_, file)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-    raise StorageUnavailable(
-        Text("the file cannot be written ({reason})", reason=reason),
-        hint=Text("Choose another file with --output, or free some space."),
-    )
 
 
 def _write_with_progress(

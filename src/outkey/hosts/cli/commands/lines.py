@@ -136,10 +136,21 @@ def show_line(name: Line, *, as_json: AsJson = False) -> None:
 
 
 @lines_app.command("suggest")
-def suggest_line(name: Line, *, as_json: AsJson = False) -> None:
+def suggest_line(
+    name: Line,
+    *,
+    output: Annotated[
+        str,
+        typer.Option(
+            help="Write to this file instead of standard output.", metavar="FILE"
+        ),
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
     """Propose records, paging, keys and fields from one request.
 
-    Prints the line as TOML, and the reasons on standard error.
+    Prints the line as TOML, and the reasons on standard error. A file is only written
+    if the request succeeds.
     """
     from outkey.hosts.cli.printing.suggestions import print_suggestion
 
@@ -147,7 +158,7 @@ def suggest_line(name: Line, *, as_json: AsJson = False) -> None:
     line = find_line(application, name)
     actor = administration_of(application).actor
     suggestion = application.lines.suggest(line, actor)
-    print_suggestion(suggestion, line, as_json=as_json)
+    print_suggestion(suggestion, line, output, as_json=as_json)
 
 
 @lines_app.command("run")

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from outkey.administration.core.document.export import render
 from outkey.foundation.core.toml.text import toml_value
+from outkey.hosts.cli.output_file import output_file
 from outkey.hosts.cli.printing.output import print_json, print_line, warn
 
 if TYPE_CHECKING:
@@ -12,17 +13,27 @@ if TYPE_CHECKING:
 
 
 def print_suggestion(
-    suggestion: "Suggestion", line: "SyncLine", *, as_json: bool
+    suggestion: "Suggestion", line: "SyncLine", output: str, *, as_json: bool
 ) -> None:
-    """Print the completed line as TOML, and the reasons on standard error."""
+    """Print the completed line as TOML, or write it to a file.
+
+    The reasons are printed on standard error.
+    """
     if as_json:
         print_json(suggestion.facts())
         return
     _print_reasons(suggestion)
-    if suggestion.fields:
-        if not suggestion.keys:
-            print_line("# Before you apply this, add keys: none was found.")
-        print_line(render([], [suggestion.completed_line(line)]).rstrip("\n"))
+    if not suggestion.fields:
+        return
+    text = render([], [suggestion.completed_line(line)])
+    if not suggestion.keys:
+        text = f"# Before you apply this, add keys: none was found.\n{text}"
+    if not output:
+        print_line(text.rstrip("\n"))
+        return
+    with output_file(output) as file:
+        file.write(text.encode())
+    print_line(f"wrote {output}")
 
 
 def _print_reasons(suggestion: "Suggestion") -> None:

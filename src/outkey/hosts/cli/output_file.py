@@ -1,0 +1,30 @@
+"""The file that a command writes with `--output`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from outkey.foundation.core.errors import StorageUnavailable
+from outkey.foundation.core.text import Text
+
+
+@contextmanager
+def output_file(path: str) -> Iterator[BinaryIO]:
+    """Yield a new file, for its owner only, which replaces the path at the end.
+
+    If anything is raised inside, the file that was there stays.
+    """
+    from outkey.sync.adapters.files.replacing import replace_file
+
+    try:
+        with replace_file(Path(path)) as file:
+            yield file
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+    else:
+        return
+    raise StorageUnavailable(
+        Text("the file cannot be written ({reason})", reason=reason),
+        hint=Text("Choose another file with --output, or free some space."),
+    )
