@@ -338,7 +338,10 @@ def assert_a_run_goes_on_in_the_next_process(
     assert time.monotonic() - began < 30
     assert (done["created"], done["updated"], done["attempt"]) == (PAGES * SIZE, 0, 1)
     pages = [parse_qs(urlsplit(path).query)["page"][0] for path in api.arrived]
-    assert pages == [str(number) for number in range(1, PAGES + 2)], "each page once"
+    requested = list(dict.fromkeys(pages))
+    assert requested == [str(number) for number in range(1, PAGES + 2)]
+    # The page that was requested ahead when the process was stopped is requested again.
+    assert len(pages) - len(requested) <= 1
     assert site.contacts() == [f"c{number}" for number in range(PAGES * SIZE)]
 
 
