@@ -319,6 +319,11 @@ def assert_a_run_goes_on_in_the_next_process(
     api = site.api
     api.let_through(2)
     api.wait_for_arrivals(3)
+    # A stop before the second one is saved would not wait for the third.
+    until = time.monotonic() + PATIENCE
+    while site.run()["pages"] < 2:
+        assert time.monotonic() < until
+    time.sleep(0.5)
     for _ in range(signals):
         first.send_signal(signal.SIGTERM)
         time.sleep(0.3)
