@@ -158,8 +158,8 @@ def test_many_kills_leave_no_zombie_and_no_descriptor(
         with pytest.raises(ScriptFailed):
             scripts.run(call_of(leave, place=f"bad{number % 3}{number}"))
     assert descriptors() <= before  # a slot without a worker holds none
-    _until(lambda: "Z" not in children_of(zygote_of(scripts)).values())
-    assert len(children_of(zygote_of(scripts))) == 1
+    # One that was killed may be running to its end, or be a zombie for a moment.
+    _until(lambda: len(children_of(zygote_of(scripts))) == 1)
     scripts.close()
     assert descriptors() < before
 
