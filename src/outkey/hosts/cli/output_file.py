@@ -3,10 +3,17 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
+
+import typer
 
 from outkey.foundation.core.errors import StorageUnavailable
 from outkey.foundation.core.text import Text
+
+OutputOption = Annotated[
+    str,
+    typer.Option(help="Write to this file instead of standard output.", metavar="FILE"),
+]
 
 
 @contextmanager

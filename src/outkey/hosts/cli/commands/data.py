@@ -8,7 +8,7 @@ import typer
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.declaring import Commands
-from outkey.hosts.cli.output_file import output_file
+from outkey.hosts.cli.output_file import OutputOption, output_file
 from outkey.hosts.cli.printing.output import (
     print_done,
     print_json,
@@ -105,12 +105,7 @@ def export_table(
         FileFormat,
         typer.Option("--format", help="Write csv, jsonl or parquet.", metavar="FORMAT"),
     ] = FileFormat.CSV,
-    output: Annotated[
-        str,
-        typer.Option(
-            help="Write to this file instead of standard output.", metavar="FILE"
-        ),
-    ] = "",
+    output: OutputOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Write all rows of a table."""

@@ -22,6 +22,7 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.declaring import Commands
+from outkey.hosts.cli.output_file import OutputOption
 from outkey.hosts.cli.printing.effects import FirstEffects
 from outkey.hosts.cli.printing.output import (
     confirm,
@@ -139,12 +140,7 @@ def show_line(name: Line, *, as_json: AsJson = False) -> None:
 def suggest_line(
     name: Line,
     *,
-    output: Annotated[
-        str,
-        typer.Option(
-            help="Write to this file instead of standard output.", metavar="FILE"
-        ),
-    ] = "",
+    output: OutputOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Propose records, paging, keys and fields from one request.
