@@ -184,12 +184,19 @@ class StartedSend(Generic[Result]):
     def _concluding_steps(self) -> Steps[None]:
         """Take the response and record it, but do nothing that follows from it."""
         steps = self._remaining_steps()
+        step = next(steps)
         try:
-            step_result = yield next(steps)
-            while isinstance(step := steps.send(step_result), Outcome | Refusal):
-                step_result = yield step
+            while True:
+                try:
+                    step_result = yield step
+                except OutkeyError as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(step_result)
+                if not isinstance(step, Outcome | Refusal):
+                    return
         except StopIteration:
-            pass
+            return
         finally:
             steps.close()
 

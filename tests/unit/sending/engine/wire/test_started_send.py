@@ -250,6 +250,16 @@ def test_a_response_that_has_arrived_counts_although_it_is_abandoned() -> None:
     assert world.clock.monotonic() - before >= 29.0
 
 
+def test_a_failure_that_has_arrived_is_recorded_although_it_is_abandoned() -> None:
+    world, acme = world_of(limits__retries=3)
+    started = start(world, acme, FakeTransport([ConnectionFailed()]))
+    assert started._pending is not None
+    with pytest.raises(ConnectionFailed):
+        started._pending.result()
+    started.abandon()
+    assert [outcome for outcome, _ in outcomes(world)] == ["connection"]
+
+
 def test_without_another_thread_the_request_is_sent_when_it_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
