@@ -152,7 +152,11 @@ def test_a_file_is_written_if_the_request_succeeds_and_stays_as_it_was_if_not(
     assert (failed.code, file.read_text()) == (2, "mine")
     done = shop("line", "suggest", "contacts", "--output", str(file))
     assert (done.code, done.out) == (0, f"wrote {file}\n")
-    assert file.read_text() == shop("line", "suggest", "contacts").out
+    written = file.read_text()
+    assert written == shop("line", "suggest", "contacts").out
+    file.unlink()
+    facts = shop("line", "suggest", "contacts", "--json", "--output", str(file)).json
+    assert (facts["keys"], file.read_text()) == (["id"], written)
 
 
 def test_a_document_that_names_nothing_is_refused(shop: Terminal) -> None:

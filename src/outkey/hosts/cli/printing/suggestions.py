@@ -19,21 +19,20 @@ def print_suggestion(
 
     The reasons are printed on standard error.
     """
+    text = ""
+    if suggestion.fields:
+        text = render([], [suggestion.completed_line(line)])
+    if text and not suggestion.keys:
+        text = f"# Before you apply this, add keys: none was found.\n{text}"
+    if text and output:
+        with output_file(output) as file:
+            file.write(text.encode())
     if as_json:
         print_json(suggestion.facts())
         return
     _print_reasons(suggestion)
-    if not suggestion.fields:
-        return
-    text = render([], [suggestion.completed_line(line)])
-    if not suggestion.keys:
-        text = f"# Before you apply this, add keys: none was found.\n{text}"
-    if not output:
-        print_line(text.rstrip("\n"))
-        return
-    with output_file(output) as file:
-        file.write(text.encode())
-    print_line(f"wrote {output}")
+    if text:
+        print_line(f"wrote {output}" if output else text.rstrip("\n"))
 
 
 def _print_reasons(suggestion: "Suggestion") -> None:
