@@ -304,9 +304,10 @@ class TableStore:
         mark = RunMark(self._line(run), run)
         marks_all = self._retiring.get(str(name), True)
         layout = self._layout(name)
+        is_own = not self._is_adopted(name)
 
         def write(connection: Connection) -> list[Written]:
-            table = self._open_table(connection, name, layout)
+            table = open_table(connection, name, layout, is_own=is_own)
             return RowWriter(table).upsert(keys, rows, mark, marks_all=marks_all)
 
         return self._database(name).repeat(write)
@@ -403,16 +404,7 @@ class TableStore:
         name = table_name(target)
         layout = self._layout(name)
         with self._database(name).connect() as connection:
-            yield self._open_table(connection, name, layout)
-
-    def _open_table(
-        self, connection: Connection, name: TableName, layout: Layout
-    ) -> OpenTable:
-        """Return a table on a connection, after every row got an ID."""
-        is_own = not self._is_adopted(name)
-        table = OpenTable(connection, table_place(name), layout, is_own=is_own)
-        fill_ids(table)
-        return table
+            yield open_table(connection, name, layout)
 
     def _layout(self, name: TableName) -> Layout:
         layout = self._layouts.read(name)
@@ -428,6 +420,15 @@ class TableStore:
         if run not in self._lines:
             self._lines = {run: self._line_of(run)}
         return self._lines[run]
+
+
+def open_table(
+    connection: Connection, name: TableName, layout: Layout, *, is_own: bool = False
+) -> OpenTable:
+    """Return a table on a connection, after every row got an ID."""
+    table = OpenTable(connection, table_place(name), layout, is_own=is_own)
+    fill_ids(table)
+    return table
 
 
 def table_name(target: str) -> TableName:

@@ -66,7 +66,7 @@ class RequestBatch:
     def send_ahead(self, request: LineRequest) -> None:
         """Send a request whose response `send` returns later.
 
-        Not where several are sent at a time: these are ahead already.
+        Not where several are sent at a time: they are sent together already.
         """
         if self._limit > 1:
             return

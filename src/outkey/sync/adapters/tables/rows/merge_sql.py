@@ -49,9 +49,7 @@ class MergeSql:
         }
         # Others may have given a column a collation in which 'a' is 'A'.
         self._collations = {
-            quote(name): ' COLLATE "C"'
-            if layout.columns[name].kind is FieldKind.TEXT
-            else ""
+            quote(name): _COLLATIONS.get(layout.columns[name].kind, "")
             for name in names
         }
         self._definitions = ", ".join(
