@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -1165,6 +1166,43 @@ def test_nothing_is_left_of_what_was_deleted(records: "DjangoRecords") -> None:
     assert SyncMark.objects.count() == len(records.read(CONTACT, "", 9)) == 1
 
 
+def test_a_mark_that_is_left_of_an_id_that_was_used_before_is_taken_over(
+    records: "DjangoRecords",
+) -> None:
+    from outkey.hosts.demo_records.models import Contact
+    from outkey.hosts.django.models import SyncMark
+
+    rows = [contact(1), contact(2)]
+    records.upsert(CONTACT, KEYS, rows, begun())
+    Contact.objects.all().delete()
+    # As after a restored backup: the ids are given once more.
+    marks = SyncMark.objects.order_by("record")
+    for number, mark in enumerate(marks, start=3):
+        mark.record = str(number)
+        mark.save()
+    run = begun()
+    written = records.upsert(CONTACT, KEYS, rows, run)
+    assert [w.outcome for w in written] == [WriteOutcome.CREATED] * 2
+    assert set(marks.values_list("record", "run")) == {("3", int(run)), ("4", int(run))}
+
+
+def test_marks_of_a_table_that_is_not_analyzed_are_found_by_their_index(
+    records: "DjangoRecords",
+) -> None:
+    from outkey.hosts.django.records.marks import SELECTING_STATEMENTS
+
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has one plan, whatever it knows of a table")
+    rows = [contact(number) for number in range(3000)]
+    records.upsert(CONTACT, KEYS, rows, begun())
+    explained = f"EXPLAIN (ANALYZE) {SELECTING_STATEMENTS['postgresql']}"
+    with connection.cursor() as cursor:
+        cursor.execute(explained, ["{3,4,5}", 1, CONTACT])
+        plan = "\n".join(text for (text,) in cursor.fetchall())
+    assert "Index Scan using outkey_one_mark" in plan
+    assert "Rows Removed" not in plan
+
+
 # ── runs ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -1262,6 +1300,34 @@ def test_a_synchronization_is_kept_with_its_line_and_what_it_did_goes_with_it(
     assert runs.newest(5) == []
     assert not models.SyncMark.objects.exists()
     assert len(records.read(CONTACT, "", 5)) == 1
+
+
+def test_a_page_that_is_written_while_its_line_is_deleted_leaves_no_mark(
+    records: "DjangoRecords", runs: Runs
+) -> None:
+    from outkey.hosts.django import models
+    from outkey.hosts.django.rows.storage import django_storage
+
+    run = runs.begin("contacts", "tester", dry_run=False)
+    holds = threading.Event()
+    written = threading.Event()
+
+    def write_page() -> None:
+        with runs.transaction():
+            runs.hold(run)
+            holds.set()
+            records.upsert(CONTACT, KEYS, [contact(1), contact(2)], run.id)
+            time.sleep(0.3)  # in which the deletion has begun
+        written.set()
+        connection.close()
+
+    writer = threading.Thread(target=write_page)
+    writer.start()
+    assert holds.wait(timeout=20)
+    Registry(django_storage(), SystemClock()).remove_line("contacts")
+    writer.join(timeout=20)
+    assert written.is_set()
+    assert not models.SyncMark.objects.exists()
 
 
 def test_the_key_of_what_was_left_out_steers_no_terminal(runs: Runs) -> None:

@@ -294,8 +294,14 @@ class Quarantine(models.Model):
 class SyncMark(models.Model):
     """A record of the host that a line brought, and the run that has seen it last."""
 
+    # Without a constraint: PostgreSQL would check it for each mark of a page, which
+    # takes half as long as to insert them. Lines are deleted with their marks.
     line = models.ForeignKey(
-        SyncLine, models.CASCADE, related_name="marks", db_index=False
+        SyncLine,
+        models.CASCADE,
+        related_name="marks",
+        db_index=False,
+        db_constraint=False,
     )
     target = models.CharField(max_length=200)
     record = models.CharField(max_length=200)

@@ -25,7 +25,12 @@ from outkey.hosts.django.records.fast_insert import (
 )
 from outkey.hosts.django.records.fields import AnyField, fault_of
 from outkey.hosts.django.records.key_queries import KeyValues, find_records
-from outkey.hosts.django.records.marks import RunIds, last_marks, put_marks
+from outkey.hosts.django.records.marks import (
+    RunIds,
+    last_marks,
+    put_first_marks,
+    put_marks,
+)
 from outkey.hosts.django.records.open_model import OpenModel
 from outkey.hosts.django.records.record_filler import (
     CREATED,
@@ -154,7 +159,7 @@ def _insert_page(model: OpenModel, page: MatchedRows, mark: RunIds) -> list[Writ
         for name, model_field in page.fields.items()
     }
     ids = insert_columns(model.model, columns, len(rows))
-    put_marks(model, mark, [str(pk) for pk in ids])
+    put_first_marks(model, mark, [str(pk) for pk in ids])
     return [row if isinstance(row, Written) else CREATED for row in page.rows]
 
 

@@ -165,7 +165,8 @@ class DjangoConfigurationRows:
             return after is not None and insert_configuration(after)
         stored = _rows_with_stamp(before)
         if after is None:
-            return bool(stored.delete()[0])
+            lines = models.SyncLine.objects.filter(configuration__in=stored)
+            return _delete_with_marks(stored, lines)
         old = columns_of(before)
         new = columns_of(after)
         changed = {name for name, value in new.items() if value != old[name]}
@@ -226,7 +227,7 @@ class DjangoLineRows:
     def swap(self, before: LineRow | None, after: LineRow | None) -> bool:
         stored = models.SyncLine.objects.filter(name=before.name if before else "")
         if after is None:
-            return bool(stored.delete()[0])
+            return _delete_with_marks(stored, stored)
         owner = _owner_of(after)
         if owner is None:
             return False
@@ -497,6 +498,16 @@ def _insert_headers(row: ConfigurationRow) -> None:
         )
         for position, header in enumerate(row.headers)
     )
+
+
+def _delete_with_marks(stored: QuerySet[Any], lines: QuerySet[models.SyncLine]) -> bool:
+    """Delete rows, and the marks of the lines that are deleted with them."""
+    numbers = list(lines.values_list("pk", flat=True))
+    is_deleted = bool(stored.delete()[0])
+    # Once more, since no constraint holds them: runs were deleted after the first
+    # marks, which has waited for pages that were being written.
+    models.SyncMark.objects.filter(line__in=numbers).delete()
+    return is_deleted
 
 
 def insert(row: Model) -> bool:
