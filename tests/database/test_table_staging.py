@@ -12,6 +12,9 @@ from sqlalchemy import text
 
 from database.table_places import Place, place, shape  # noqa: F401 - a fixture
 from outkey.sync.adapters.tables.rows import row_writer, staged_rows
+from outkey.sync.adapters.tables.rows.checked_rows import CheckedRows
+from outkey.sync.adapters.tables.rows.staged_rows import StagedRows
+from outkey.sync.adapters.tables.rows.stored_rows import RunMark
 from outkey.sync.adapters.tables.store import TableStore
 from outkey.sync.core.mapping.records import FieldKind, WriteOutcome, Written
 
@@ -175,6 +178,38 @@ def test_a_trigger_that_changes_other_rows_of_the_page_is_no_obstacle(
     )
     results = write(place, store, row(1, a="A"), row(2, a="A"), row(3))
     assert results == [UPDATED, UPDATED, CREATED]
+
+
+def test_after_a_page_of_new_rows_the_next_is_only_compared_if_a_key_is_taken(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = prepared(place)
+    compared = []
+    merge = StagedRows.merge
+
+    def counted(
+        rows: StagedRows, page: CheckedRows, mark: RunMark, *, marks_all: bool
+    ) -> list[Written]:
+        compared.append(len(page.rows))
+        return merge(rows, page, mark, marks_all=marks_all)
+
+    monkeypatch.setattr(StagedRows, "merge", counted)
+    run = place.begin_run("orders")
+    pages = (
+        [row(1), row(2)],  # compared
+        [row(3), row(4)],
+        [row(5), row(4, a="A")],  # 4 is taken: compared
+        [row(6), row(7)],  # compared
+        [row(8), {"id": "x", "a": "a", "b": "b"}],
+    )
+    results = [store.upsert(place.target("t"), ["id"], page, run) for page in pages]
+    assert results[:4] == [[CREATED] * 2] * 2 + [[CREATED, UPDATED], [CREATED] * 2]
+    assert [one.outcome for one in results[4]] == ["created", "refused"]
+    assert compared == [2, 2, 2, 2]
+    assert columns(place, "id", "a") == [
+        (number, "A" if number == 4 else "a") for number in range(1, 9)
+    ]
+    assert {mark for (mark,) in columns(place, "outkey_run")} == {run}
 
 
 def test_a_rule_of_others_is_no_obstacle(place: Place) -> None:

@@ -43,6 +43,7 @@ from outkey.sync.core.databases.section import OtherDatabase
 from outkey.sync.core.line.line import Gone
 from outkey.sync.core.mapping.filters import Wanted
 from outkey.sync.core.mapping.records import (
+    CREATED,
     HostRecord,
     PreparedTarget,
     Shape,
@@ -98,6 +99,7 @@ class TableStore:
         self._lines: dict[str, str] = {}  # by run
         self._planned: dict[str, TablePlan] = {}  # by dry runs
         self._retiring: dict[str, bool] = {}  # whether a run must mark all it sees
+        self._filling: dict[str, str] = {}  # the run whose last rows were all new
 
     # ── which tables there are ───────────────────────────────────────────────────────
 
@@ -308,9 +310,12 @@ class TableStore:
 
         def write(connection: Connection) -> list[Written]:
             table = open_table(connection, name, layout, is_own=is_own)
-            return RowWriter(table).upsert(keys, rows, mark, marks_all=marks_all)
+            writer = RowWriter(table, expects_new=self._filling.get(target) == run)
+            return writer.upsert(keys, rows, mark, marks_all=marks_all)
 
-        return self._database(name).repeat(write)
+        written = self._database(name).repeat(write)
+        self._filling[target] = run if all(one is CREATED for one in written) else ""
+        return written
 
     def _compare(
         self, target: str, keys: Sequence[str], rows: Sequence[Mapping[str, object]]

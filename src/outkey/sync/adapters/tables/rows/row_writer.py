@@ -39,6 +39,7 @@ from outkey.sync.ports.sync import Key
 MYSQL_ROW_CODES = frozenset({MYSQL_NO_DEFAULT, "1118", "1644", "3819", "4025"})
 # Of PostgreSQL: values that do not fit, taken keys, limits, and triggers that refuse.
 ROW_CLASSES = frozenset({"22", "23", "54", "P0"})
+UNIQUE_VIOLATION = "23505"
 # Of PostgreSQL, where a merge is refused, but not the rows: no right to temporary
 # tables; a trigger that has changed a row already; a rule; a name that is ambiguous.
 NOT_MERGED = frozenset({"42501", "27000", "0A000", "42702"})
@@ -47,11 +48,16 @@ NOT_MERGED = frozenset({"42501", "27000", "0A000", "42702"})
 class RowWriter:
     """Creates and updates the rows of a table."""
 
-    def __init__(self, table: OpenTable) -> None:
+    def __init__(self, table: OpenTable, *, expects_new: bool = False) -> None:
+        """`expects_new`: rows are inserted first, and compared if a key is taken.
+
+        The keys of tables that outkey has made are unique.
+        """
         self._table = table
         self._statements = RowStatements(table)
         self._staged_rows = StagedRows(table)
         self._may_stage = True
+        self._expects_new = expects_new
 
     def compare(
         self, keys: Sequence[str], rows: Sequence[Row], planned: Layout | None = None
@@ -129,7 +135,11 @@ class RowWriter:
             with self._table.connection.begin_nested():
                 return self._write(page, mark, marks_all=marks_all)
         except errors as error:
-            if self._can_stage(page) and error_code(error) in NOT_MERGED:
+            code = error_code(error)
+            if self._expects_new and code == UNIQUE_VIOLATION:
+                self._expects_new = False
+                return self._upsert_group(keys, rows, mark, marks_all=marks_all)
+            if self._can_stage(page) and code in NOT_MERGED:
                 self._may_stage = False
                 return self._upsert_group(keys, rows, mark, marks_all=marks_all)
             if not _is_row_error(error):
@@ -149,6 +159,9 @@ class RowWriter:
         self, page: CheckedRows, mark: RunMark, *, marks_all: bool
     ) -> list[Written]:
         if self._can_stage(page):
+            if self._expects_new and not page.refused:
+                self._statements.insert(page.names, page.rows, mark)
+                return [CREATED] * len(page.rows)
             return self._staged_rows.merge(page, mark, marks_all=marks_all)
         # A row that others delete now would be inserted there by its changes alone.
         locks = self._table.vendor == MYSQL
