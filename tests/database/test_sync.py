@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -798,7 +799,12 @@ def test_a_new_record_that_has_a_rule_of_its_own_is_written_as_its_rule_leaves_i
 @contextmanager
 def watched() -> Iterator[list[str]]:
     """Give the statements that are run inside, each up to its table."""
-    from outkey.hosts.django.records import fast_insert, key_queries, marks
+    from outkey.hosts.django.records import (
+        fast_insert,
+        key_queries,
+        marks,
+        unchanged_rows,
+    )
     from outkey.hosts.django.rows.raw_sql import execute
 
     seen: list[str] = []
@@ -810,7 +816,7 @@ def watched() -> Iterator[list[str]]:
     with ExitStack() as stack:
         stack.enter_context(connection.execute_wrapper(note))
         # Their own SQL passes Django's wrappers.
-        for module in (fast_insert, key_queries, marks):
+        for module in (fast_insert, key_queries, marks, unchanged_rows):
             stack.enter_context(patch.object(module, "execute", partial(note, execute)))
         yield seen
 
@@ -823,20 +829,111 @@ def test_ten_thousand_rows_need_few_statements_and_the_second_time_no_writing(
     with watched() as first:
         written = records.upsert(CONTACT, KEYS, rows, run)
     assert {w.outcome for w in written} == {WriteOutcome.CREATED}
+    marked_by = transactions_of_marks()
     with watched() as second:
         written = records.upsert(CONTACT, KEYS, rows, run)
     assert {w.outcome for w in written} == {WriteOutcome.UNCHANGED}
     assert len(first) < 600
-    assert [sql.split()[0] for sql in second if "POINT" not in sql].count(
-        "SELECT"
-    ) == 60
-    assert not [sql for sql in second if sql.startswith(("INSERT", "UPDATE", "DELETE"))]
+    assert transactions_of_marks() == marked_by
+    # SQLite asks whether there are any, reads them, and reads their marks; PostgreSQL
+    # asks, and compares them.
+    reading = {"sqlite": {"SELECT": 60}, "postgresql": {"SELECT": 20, "WITH": 20}}
+    words = Counter(sql.split()[0] for sql in second if "POINT" not in sql)
+    del words["BEGIN"]
+    assert words == reading[connection.vendor]
     later = begun()
     with watched() as third:
         records.upsert(CONTACT, KEYS, rows[:1000], later)
     writing = [sql for sql in third if sql.startswith(("INSERT", "UPDATE", "DELETE"))]
-    assert writing
     assert all("outkey_syncmark" in sql for sql in writing)
+    assert len(stored_marks(later)) == 1000
+
+
+def transactions_of_marks() -> list[tuple[object, ...]]:
+    """Return which transactions wrote marks; SQLite does not say."""
+    if connection.vendor != "postgresql":
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT xmin::text, count(*) FROM outkey_syncmark GROUP BY 1")
+        return sorted(cursor.fetchall())
+
+
+def stored_marks(run: str) -> list[str]:
+    """Return the ids of the records that a run has marked."""
+    from outkey.hosts.django.models import SyncMark
+
+    return list(SyncMark.objects.filter(run=run).values_list("record", flat=True))
+
+
+def test_among_rows_that_change_nothing_others_are_written_and_each_is_marked(
+    records: "DjangoRecords",
+) -> None:
+    from outkey.hosts.django.models import SyncMark
+
+    records.upsert(CONTACT, KEYS, [contact(n) for n in range(5)], begun())
+    archiving = begun()
+    rows = [contact(n) for n in (0, 1, 3, 4)]
+    records.upsert(CONTACT, KEYS, rows, archiving)
+    assert records.retire(CONTACT, "contacts", archiving, Gone.ARCHIVE) == 1
+    # A record without a mark, as of a line that never saw it.
+    unmarked = stored_marks(archiving)[-1]
+    SyncMark.objects.filter(record=unmarked).delete()
+    run = begun()
+    rows = [
+        contact(0),
+        contact(1, name="Another"),
+        contact(2),  # archived, and back
+        contact(9),  # new
+        contact(3, kind="nonsense"),
+        contact(4),
+    ]
+    written = records.upsert(CONTACT, KEYS, rows, run)
+    assert [w.outcome for w in written] == [
+        "unchanged",
+        "updated",
+        "updated",
+        "created",
+        "refused",
+        "unchanged",
+    ]
+    assert [w.changed for w in written[1:3]] == [("name",), ("active",)]
+    assert len(stored_marks(run)) == 5
+    assert unmarked in stored_marks(run)
+
+
+# Stored first, and then written over it.
+CONTACT_PAIRS: list[tuple[str, object, object]] = [
+    ("name", "a", "a"),
+    ("name", "a", "A"),
+    ("name", "ß", "ss"),
+    ("name", "e\u0301", "\u00e9"),
+    ("name", "tab\\t", "tab\\\\t"),
+    ("email", "", ""),
+    ("credit", Decimal("1.5"), Decimal("1.50")),
+    ("credit", Decimal("1.5"), None),
+    ("credit", None, None),
+    ("credit", Decimal(0), Decimal("-0")),
+    ("born_on", date(2027, 1, 1), date(2027, 1, 1)),
+    ("born_on", None, date(1, 1, 1)),
+    ("active", True, False),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "after"), CONTACT_PAIRS)
+def test_rows_are_compared_by_the_database_as_by_django(
+    records: "DjangoRecords", name: str, before: object, after: object
+) -> None:
+    from outkey.hosts.django.records import upsert
+
+    found = []
+    for way in (upsert.can_be_compared, lambda *_: False):
+        records.upsert(CONTACT, KEYS, [contact(1, **{name: before})], begun())
+        with patch.object(upsert, "can_be_compared", way):
+            found += records.upsert(
+                CONTACT, KEYS, [contact(1, **{name: after})], begun()
+            )
+    assert found[0] == found[1]
+    assert found[0].changed == found[1].changed
 
 
 def conditions() -> list[str]:

@@ -7,7 +7,7 @@ fields; what such a model does on creation is done here for all rows, column by 
 # ruff: noqa: SLF001 - _meta is a documented interface of Django
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
@@ -181,13 +181,19 @@ def _insert_of_values(model: type[models.Model], alias: str, count: int) -> str:
 @lru_cache(maxsize=100)
 def _insert_of_arrays(model: type[models.Model], alias: str) -> str:
     """Return SQL that inserts rows from one array for each column."""
-    types = [
-        # With its length a type would cut off what is too long.
-        _PRECISION.sub("", str(field.db_type(connections[alias])))
-        for field in _inserted_fields(model)
-    ]
+    types = array_types(_inserted_fields(model), alias)
     arrays = ", ".join(f"%s::{name}[]" for name in types)
     return _insert_from(model, alias, f"SELECT * FROM unnest({arrays})")  # noqa: S608 - names of types
+
+
+def array_types(fields: Iterable[AnyField], alias: str) -> list[str]:
+    """Return the types of PostgreSQL for columns, without their length.
+
+    With its length a type would cut off what is too long.
+    """
+    return [
+        _PRECISION.sub("", str(field.db_type(connections[alias]))) for field in fields
+    ]
 
 
 def _insert_from(model: type[models.Model], alias: str, source: str) -> str:

@@ -24,7 +24,7 @@ from outkey.hosts.django.records.fast_insert import (
     is_plain,
 )
 from outkey.hosts.django.records.fields import AnyField, fault_of
-from outkey.hosts.django.records.key_queries import KeyValues, find_records
+from outkey.hosts.django.records.key_queries import KeyValues, find_records, has_any
 from outkey.hosts.django.records.marks import (
     RunIds,
     last_marks,
@@ -34,6 +34,7 @@ from outkey.hosts.django.records.marks import (
 from outkey.hosts.django.records.open_model import OpenModel
 from outkey.hosts.django.records.record_filler import (
     CREATED,
+    UNCHANGED,
     RecordFiller,
     WriteStep,
     required_names,
@@ -43,6 +44,10 @@ from outkey.hosts.django.records.row_cleaning import (
     accepted_rows,
     clean_rows,
     refuse_dead_links,
+)
+from outkey.hosts.django.records.unchanged_rows import (
+    can_be_compared,
+    mark_unchanged,
 )
 from outkey.sync.core.mapping.records import Written, rejected_write, written_update
 
@@ -56,7 +61,8 @@ class MatchedRows(NamedTuple):
     """Rows that are cleaned, and the records that they are about."""
 
     fields: Mapping[str, AnyField]
-    rows: Sequence[Row | Written]  # a row as its fields store it, or its refusal
+    # A row as its fields store it; or its result, if that is known already.
+    rows: Sequence[Row | Written]
     records: dict[KeyValues, list[Record]]  # by the values of the key fields
 
 
@@ -70,9 +76,17 @@ def compare_rows(
 
 
 def read_page(
-    model: OpenModel, keys: Sequence[str], rows: Sequence[Row], *, lock: bool
+    model: OpenModel,
+    keys: Sequence[str],
+    rows: Sequence[Row],
+    *,
+    lock: bool,
+    mark: RunIds | None = None,
 ) -> MatchedRows:
-    """Clean the rows and find the record of each."""
+    """Clean the rows and find the record of each.
+
+    With a mark, rows that leave their records as they are may be marked at once.
+    """
     key_fields = [model.key_field(name) for name in keys]
     if not keys or any(name not in row for row in rows for name in keys):
         raise ConfigError(
@@ -82,6 +96,12 @@ def read_page(
     fields = {name: model.field(name) for name in names}
     cleaned = clean_rows(fields, keys, rows)
     refuse_dead_links(fields.values(), cleaned)
+    if mark is not None and can_be_compared(model.model, keys, fields):
+        texts = [str(row[keys[0]]) for row in accepted_rows(cleaned)]
+        if not has_any(model.model, key_fields[0], texts):
+            return MatchedRows(fields, cleaned, {})
+        for number in mark_unchanged(model, keys[0], fields, cleaned, mark):
+            cleaned[number] = UNCHANGED
     records = find_records(model.model, key_fields, cleaned, lock=lock)
     return MatchedRows(fields, cleaned, records)
 
@@ -124,7 +144,7 @@ def upsert_rows(
     steps: list[WriteStep] = []
     try:
         with transaction.atomic():
-            page = read_page(model, keys, rows, lock=True)
+            page = read_page(model, keys, rows, lock=True, mark=mark)
             if is_new(model.model, keys, page):
                 return _insert_page(model, page, mark)
             steps = plan_steps(model, keys, page, is_dry_run=False)

@@ -159,10 +159,7 @@ class RowWriter:
         self, page: CheckedRows, mark: RunMark, *, marks_all: bool
     ) -> list[Written]:
         if self._can_stage(page):
-            if self._expects_new and not page.refused:
-                self._statements.insert(page.names, page.rows, mark)
-                return [CREATED] * len(page.rows)
-            return self._staged_rows.merge(page, mark, marks_all=marks_all)
+            return self._write_staged(page, mark, marks_all=marks_all)
         # A row that others delete now would be inserted there by its changes alone.
         locks = self._table.vendor == MYSQL
         stored = find_stored(
@@ -216,6 +213,14 @@ class RowWriter:
         self._statements.update(page.key_names, list(updated.values()), mark)
         self._statements.mark(seen, mark)
         return results
+
+    def _write_staged(
+        self, page: CheckedRows, mark: RunMark, *, marks_all: bool
+    ) -> list[Written]:
+        if self._expects_new and not page.refused:
+            self._statements.insert(page.names, page.rows, mark)
+            return [CREATED] * len(page.rows)
+        return self._staged_rows.merge(page, mark, marks_all=marks_all)
 
     def assign(self, values: Mapping[str, Row], mark: RunMark) -> set[str]:
         """Write values into rows by id, and mark these; return the ids of those done.
