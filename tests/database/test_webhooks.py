@@ -21,7 +21,7 @@ from outkey.webhooks.core.inbox.delivery import Delivery
 if TYPE_CHECKING:
     from outkey.administration.engine.application import Application
     from outkey.webhooks.core.settings.stored import StoredWebhook
-    from outkey.webhooks.engine.reception import WebhookResponse
+    from outkey.webhooks.engine.reception import Reception, WebhookResponse
 
 KEY = "hook-secret"
 DOCUMENT = """
@@ -41,6 +41,7 @@ line = "orders"
 """
 AT_ONCE = 16
 DUPLICATES = 100
+BURST = 150
 
 
 @pytest.fixture
@@ -79,10 +80,14 @@ def only_body(application: "Application") -> bytes:
     return application.webhooks.inbox().content("shop", delivery.id).body
 
 
-def at_once(application: "Application", deliveries: list[Delivery]) -> list[int]:
+def at_once(
+    application: "Application",
+    deliveries: list[Delivery],
+    reception: "Reception | None" = None,
+) -> list[int]:
     """Receive deliveries in several threads; return the statuses."""
     endpoint = application.webhooks.inbox().settings.get("shop").endpoint
-    reception = application.webhooks.reception()
+    reception = reception or application.webhooks.reception()
     started = threading.Barrier(AT_ONCE)
     is_first = threading.local()
 
@@ -105,6 +110,52 @@ def test_an_event_that_comes_many_times_at_once_is_stored_once(
     statuses = at_once(application, [signed(b'{"id": 1}', "e1")] * DUPLICATES)
     assert set(statuses) == {200}
     assert len(application.webhooks.inbox().newest("shop")) == 1
+
+
+def test_of_a_burst_all_are_stored_but_those_that_are_refused(
+    application: "Application",
+) -> None:
+    reception = application.webhooks.reception()
+    endpoint = application.webhooks.inbox().settings.get("shop").endpoint
+    assert reception.receive(endpoint, signed(b"[]", "first")).status == 200
+    right = [signed(b'{"id": %d}' % number, f"e{number}") for number in range(BURST)]
+    wrong = [signed(b"{}", f"w{number}", "wrong") for number in range(BURST)]
+    mixed = [delivery for pair in zip(right, wrong, strict=True) for delivery in pair]
+    statuses = at_once(application, mixed, reception)
+    assert statuses == [200, 401] * BURST
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT event_id FROM outkey_delivery")
+        stored = sorted(event for (event,) in cursor.fetchall())
+    assert stored == sorted(["first", *(f"e{number}" for number in range(BURST))])
+
+
+@pytest.mark.parametrize("change", ["remove", "pause", "secret"])
+def test_what_another_process_changes_holds_for_the_next_delivery(
+    application: "Application", tmp_path: Path, change: str
+) -> None:
+    from outkey.hosts.django.wiring import install
+
+    reception = application.webhooks.reception()
+    endpoint = application.webhooks.inbox().settings.get("shop").endpoint
+    assert reception.receive(endpoint, signed(b"[]", "first")).status == 200
+    # Like another process: it has read nothing that this one has.
+    other = install(tmp_path / "home", {})
+    changes = other.webhooks.administration(other.administration("tester"))
+    if change == "secret":
+        changes.set_secret("shop", Secret("another-secret"))
+    else:
+        getattr(changes, change)("shop")
+    deliveries = [signed(b"{}", f"e{number}") for number in range(AT_ONCE)]
+    known = reception._ports.settings.last_read(endpoint)
+    assert known is not None
+    assert not known.is_paused, "this process does not know of the change"
+    statuses = [reception.receive(endpoint, delivery).status for delivery in deliveries]
+    assert set(statuses) == {{"remove": 410, "pause": 503, "secret": 401}[change]}
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT event_id FROM outkey_delivery")
+        stored = {event for (event,) in cursor.fetchall()}
+    assert stored <= {"first"}, "a webhook takes its deliveries along"
+    other.audit.close()
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)

@@ -3,10 +3,15 @@
 A commit waits for the disk, so that one for each delivery would be too slow. The first
 thread commits what has arrived, also for other threads; what arrives meanwhile is
 committed next. No thread reports success before the commit.
+
+A delivery may come with the webhook by which it was verified, as that was read at some
+time before. Then the webhook is read again, once for all that are committed together,
+and the delivery is stored only if it is still the same.
 """
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -14,6 +19,7 @@ from operator import attrgetter
 from outkey.foundation.core.errors import OutkeyError, StorageUnavailable
 from outkey.foundation.ports.database import Database
 from outkey.webhooks.core.inbox.inbox import InboxDelivery
+from outkey.webhooks.core.settings.stored import StoredWebhook
 from outkey.webhooks.ports.webhooks import DeliveryRows
 
 WAIT_SECONDS = 10.0  # then the response asks the sender to retry; many wait no longer
@@ -28,8 +34,10 @@ class WaitingDelivery:
     """A delivery whose thread waits until it is stored."""
 
     delivery: InboxDelivery
+    verified_by: StoredWebhook | None = None  # if it has to be read again
     is_settled: threading.Event = field(default_factory=threading.Event)
     is_stored: bool = False
+    is_outdated: bool = False  # so it is not stored: the webhook has changed
     is_next: bool = False  # its thread commits what waits now
 
 
@@ -40,23 +48,28 @@ class Intake:
         self,
         deliveries: DeliveryRows,
         database: Database,
+        read_again: Callable[[str], StoredWebhook | None],
         wait_seconds: float = WAIT_SECONDS,
     ) -> None:
         self._deliveries = deliveries
         self._database = database
+        self._read_again = read_again  # the webhook of an endpoint
         self._wait_seconds = wait_seconds
         self._lock = threading.Lock()
         self._queue: deque[WaitingDelivery] = deque()
         self._bytes = 0  # of the bodies in the queue
         self._is_committing = False
 
-    def store(self, delivery: InboxDelivery) -> None:
-        """Return when a delivery is committed, or was before; else raise.
+    def store(
+        self, delivery: InboxDelivery, verified_by: StoredWebhook | None = None
+    ) -> bool:
+        """Return True when a delivery is committed, or was before; else raise.
 
+        False, and nothing is stored, if the webhook `verified_by` has changed since.
         StorageUnavailable after the waiting time too. The delivery may then be
         committed a little later: a sender that repeats it changes nothing.
         """
-        waiting = WaitingDelivery(delivery)
+        waiting = WaitingDelivery(delivery, verified_by)
         with self._lock:
             self._add(waiting)
             waiting.is_next = not self._is_committing
@@ -67,6 +80,7 @@ class Intake:
             self._commit_for_all()
         if not waiting.is_stored:
             raise StorageUnavailable
+        return not waiting.is_outdated
 
     def _add(self, waiting: WaitingDelivery) -> None:
         size = len(waiting.delivery.body)
@@ -92,7 +106,7 @@ class Intake:
         is_stored = False
         try:
             with suppress(OutkeyError):
-                self._commit_twice([waiting.delivery for waiting in together])
+                self._commit_twice(together)
                 is_stored = True
         finally:
             for waiting in together:
@@ -113,18 +127,22 @@ class Intake:
                 self._bytes -= len(together[-1].delivery.body)
         return together
 
-    def _commit_twice(self, deliveries: list[InboxDelivery]) -> None:
+    def _commit_twice(self, together: list[WaitingDelivery]) -> None:
         """Commit deliveries; once more if that fails.
 
         The connection of this thread may be an old one, to a database that was
         restarted. What the first commit has stored all the same is left out.
         """
         try:
-            self._commit(deliveries)
+            self._commit(together)
         except StorageUnavailable:
-            self._commit(deliveries)
+            self._commit(together)
 
-    def _commit(self, deliveries: list[InboxDelivery]) -> None:
+    def _commit(self, together: list[WaitingDelivery]) -> None:
+        self._find_outdated(together)
+        deliveries = [
+            waiting.delivery for waiting in together if not waiting.is_outdated
+        ]
         # In one order for all processes: two that store the same deliveries at the same
         # time then wait for each other one way only.
         deliveries.sort(key=attrgetter("endpoint", "key"))
@@ -136,6 +154,20 @@ class Intake:
                     for delivery in deliveries
                 ]
             )
+
+    def _find_outdated(self, together: list[WaitingDelivery]) -> None:
+        """Mark the deliveries whose webhook is not the one that is stored now.
+
+        All of them have arrived before this read.
+        """
+        checked = [waiting for waiting in together if waiting.verified_by is not None]
+        webhooks = {
+            endpoint: self._read_again(endpoint)
+            for endpoint in {waiting.delivery.endpoint for waiting in checked}
+        }
+        for waiting in checked:
+            current = webhooks[waiting.delivery.endpoint]
+            waiting.is_outdated = waiting.verified_by is not current
 
     def _pass_on(self) -> None:
         with self._lock:

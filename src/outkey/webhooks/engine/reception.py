@@ -3,10 +3,7 @@
 Nothing of a delivery is believed, parsed or looked up before it is verified.
 """
 
-import math
 import secrets
-import threading
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +19,6 @@ from outkey.foundation.core.limited_json import read_limited_json
 from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.database import Database
 from outkey.foundation.ports.expressions import PathCompiler
-from outkey.sending.core.request.addresses import counted_part
 from outkey.sending.ports.sending import Audit
 from outkey.webhooks.core.inbox.content import without_proof, without_signature
 from outkey.webhooks.core.inbox.delivery import (
@@ -59,15 +55,13 @@ from outkey.webhooks.engine.offers import accept_offer
 from outkey.webhooks.engine.refusals import RefusalCounter, Refusals
 from outkey.webhooks.engine.samples import without_mark
 from outkey.webhooks.engine.stored_webhooks import WebhookSettings
+from outkey.webhooks.engine.unsigned_counter import UnsignedCounter
 from outkey.webhooks.ports.webhooks import DeliveryQuery, DeliveryRows
 
 MEBIBYTE = 1024 * 1024
 MAX_BODY = MEBIBYTE  # unless the operator sets another limit
 RETRY_SECONDS = 60  # Retry-After while deliveries cannot be stored
 METHODS = ("POST", "PUT", "PATCH")
-UNSIGNED_PER_MINUTE = 600  # deliveries of one webhook that prove nothing
-UNSIGNED_OF_ADDRESS = 120  # of these, those from one address
-MINUTE = 60
 
 
 class WebhookResponse(NamedTuple):
@@ -87,40 +81,6 @@ TOO_LARGE = WebhookResponse(413)
 RETRY_LATER = WebhookResponse(503, headers=(("Retry-After", str(RETRY_SECONDS)),))
 
 
-class UnsignedCounter:
-    """Counts the deliveries of this minute that prove nothing, by endpoint and address.
-
-    What is refused is not counted, so that one address does not use up the number of
-    all, and no more addresses are remembered than deliveries are accepted.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._minute = 0
-        self._counts: Counter[str] = Counter()
-        self._counts_of_address: Counter[tuple[str, str]] = Counter()
-
-    def seconds_to_wait(self, endpoint: str, address: str, now: float) -> int:
-        """Count a delivery; return for how long it is too much, 0 if it is not.
-
-        An address that is not known, "", has no number of its own.
-        """
-        sender = (endpoint, counted_part(address))
-        minute = int(now // MINUTE)
-        with self._lock:
-            if minute != self._minute:
-                self._minute = minute
-                self._counts.clear()
-                self._counts_of_address.clear()
-            is_over = self._counts[endpoint] >= UNSIGNED_PER_MINUTE or (
-                bool(address) and self._counts_of_address[sender] >= UNSIGNED_OF_ADDRESS
-            )
-            if not is_over:
-                self._counts[endpoint] += 1
-                self._counts_of_address[sender] += 1
-        return math.ceil((minute + 1) * MINUTE - now) if is_over else 0
-
-
 @dataclass(frozen=True, slots=True)
 class ReceptionPorts:
     """The parts of an installation that reception uses."""
@@ -137,15 +97,32 @@ class ReceptionPorts:
     max_body: int = MAX_BODY
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a delivery is by the settings of a webhook; nothing was done about it."""
+
+    stored: StoredWebhook
+    opened: WebhookSecrets
+    handshake: HandshakeResponse | None = None  # one that is not signed
+    outcome: Outcome | None = None  # None if there was nothing to verify
+
+
 class Reception:
-    """Responds to the requests to endpoints; nothing here raises."""
+    """Responds to the requests to endpoints; nothing here raises.
+
+    A delivery is verified by the webhook as it was last read. That it is still the same
+    is found when the delivery is stored, by one read for all that are stored together.
+    What is not stored in this way is answered by a read of its own.
+    """
 
     def __init__(
         self, ports: ReceptionPorts, refusals: RefusalCounter | None = None
     ) -> None:
         self._ports = ports
         self._refusals: RefusalCounter = refusals or ports.refusals
-        self._intake = Intake(ports.deliveries, ports.database)
+        self._intake = Intake(
+            ports.deliveries, ports.database, ports.settings.read_again
+        )
         self._unsigned = UnsignedCounter()
         self._certificates = Certificates(ports.fetch, ports.clock.monotonic)
         self.max_body = ports.max_body
@@ -155,17 +132,56 @@ class Reception:
         if len(delivery.body) > self.max_body:
             return TOO_LARGE
         try:
-            stored = self._look_up(endpoint)
-            if stored is None:
-                return GONE
-            if stored.is_paused:
-                return RETRY_LATER
-            return self._answer(stored, delivery)
+            early = self._judge_early(endpoint, delivery)
+            if early is not None and self._is_stored_early(early, delivery):
+                return ACCEPTED
+            return self._look_up_and_answer(endpoint, delivery, early)
         except UnknownConfiguration:
             return UNKNOWN
         except OutkeyError:
             # Sealed, or storage is unavailable. The sender will retry.
             return RETRY_LATER
+
+    def _judge_early(self, endpoint: str, delivery: Delivery) -> Judgement | None:
+        """Return a judgement by the webhook as it was last read, if it can be used."""
+        known = self._ports.settings.last_read(endpoint)
+        if known is None or known.is_paused:
+            return None
+        with suppress(OutkeyError):  # it may have been raised by what has changed
+            return self._judge(known, delivery)
+        return None
+
+    def _is_stored_early(self, judgement: Judgement, delivery: Delivery) -> bool:
+        """Store a delivery of which nothing else has to be done.
+
+        Return False, and do nothing, for others and if the webhook has changed.
+        """
+        stored, opened = judgement.stored, judgement.opened
+        verified = judgement.outcome
+        if not isinstance(verified, Verified) or _proves_nothing(stored):
+            return False
+        webhook = stored.webhook
+        if answer_signed_handshake(delivery, webhook, opened, verified) is not None:
+            return False
+        delivery = _without_proof(judgement, delivery)
+        return self._store(stored, delivery, verified, verified_by=stored)
+
+    def _look_up_and_answer(
+        self, endpoint: str, delivery: Delivery, early: Judgement | None
+    ) -> WebhookResponse:
+        stored = self._look_up(endpoint)
+        if stored is None:
+            return GONE
+        if stored.is_paused:
+            return RETRY_LATER
+        if early is not None and early.stored is stored:
+            return self._answer(early, delivery)
+        try:
+            judgement = self._judge(stored, delivery)
+        except SecretMissing:
+            self._refusals.count(stored.name, SECRET_UNRESOLVED)
+            return RETRY_LATER
+        return self._answer(judgement, delivery)
 
     def _look_up(self, endpoint: str) -> StoredWebhook | None:
         """Return the webhook of an endpoint; a look-up that fails is repeated once.
@@ -177,32 +193,36 @@ class Reception:
             return self._ports.settings.by_endpoint(endpoint)
         return self._ports.settings.by_endpoint(endpoint)
 
-    def _answer(self, stored: StoredWebhook, delivery: Delivery) -> WebhookResponse:
-        try:
-            opened = self._ports.settings.open_secrets(stored)
-        except SecretMissing:
-            self._refusals.count(stored.name, SECRET_UNRESOLVED)
-            return RETRY_LATER
+    def _judge(self, stored: StoredWebhook, delivery: Delivery) -> Judgement:
+        """Return what a delivery is; SecretMissing if a reference names nothing."""
+        opened = self._ports.settings.open_secrets(stored)
         handshake = answer_open_handshake(delivery, stored.webhook, opened)
-        if handshake is not None:
-            return self._shake_hands(stored, handshake, delivery.address)
-        if delivery.method not in METHODS:
-            return WRONG_METHOD
+        if handshake is not None or delivery.method not in METHODS:
+            return Judgement(stored, opened, handshake)
         outcome = self._verify(stored, delivery, opened)
+        return Judgement(stored, opened, outcome=outcome)
+
+    def _answer(self, judgement: Judgement, delivery: Delivery) -> WebhookResponse:
+        stored, opened = judgement.stored, judgement.opened
+        if judgement.handshake is not None:
+            return self._shake_hands(stored, judgement.handshake, delivery.address)
+        outcome = judgement.outcome
+        if outcome is None:
+            return WRONG_METHOD
+        if isinstance(outcome, CertificateNeeded):
+            outcome = self._verify_by_certificate(judgement, delivery, outcome.url)
         if not isinstance(outcome, Verified):
             return self._refuse(stored, delivery, opened, outcome)
         handshake = answer_signed_handshake(delivery, stored.webhook, opened, outcome)
         if handshake is not None:
             return self._shake_hands(stored, handshake, delivery.address)
-        body = without_proof(delivery.body, stored.webhook, opened.known())
-        return self._accept(stored, delivery.with_body(body), outcome)
+        return self._accept(stored, _without_proof(judgement, delivery), outcome)
 
     def _accept(
         self, stored: StoredWebhook, delivery: Delivery, verified: Verified
     ) -> WebhookResponse:
         """Store a delivery, unless too many came that prove nothing."""
-        scheme = scheme_of(stored.webhook)
-        if scheme is not None and scheme.proves_nothing:
+        if _proves_nothing(stored):
             if self._is_waiting(stored, delivery, verified):
                 return ACCEPTED  # and not counted: it adds no work
             now = self._ports.clock.now()
@@ -226,25 +246,30 @@ class Reception:
         return bool(self._ports.deliveries.find(query))
 
     def _verify(
-        self, stored: StoredWebhook, delivery: Delivery, opened: WebhookSecrets
+        self,
+        stored: StoredWebhook,
+        delivery: Delivery,
+        opened: WebhookSecrets,
+        certificate: bytes = b"",
     ) -> Outcome:
-        """Return the outcome, with the certificate that a sender names, if it does."""
-        ports = self._ports
-        now = ports.clock.now()
-        first = verify(delivery, stored.webhook, opened, now=now, keys=ports.keys)
-        if not isinstance(first, CertificateNeeded):
-            return first
-        certificate = self._certificates.get(first.url)
-        outcome = verify(
+        return verify(
             delivery,
             stored.webhook,
             opened,
-            now=now,
-            keys=ports.keys,
+            now=self._ports.clock.now(),
+            keys=self._ports.keys,
             certificate=certificate,
         )
+
+    def _verify_by_certificate(
+        self, judgement: Judgement, delivery: Delivery, url: str
+    ) -> Outcome:
+        """Return the outcome with the certificate that the sender names."""
+        certificate = self._certificates.get(url)
+        stored, opened = judgement.stored, judgement.opened
+        outcome = self._verify(stored, delivery, opened, certificate)
         if isinstance(outcome, Verified):
-            self._certificates.keep(first.url, certificate)
+            self._certificates.keep(url, certificate)
         return outcome
 
     def _refuse(
@@ -288,30 +313,37 @@ class Reception:
         return WebhookResponse(handshake.status, body, handshake.headers)
 
     def _store(
-        self, stored: StoredWebhook, delivery: Delivery, verified: Verified
-    ) -> None:
-        """Commit a delivery; the same one again changes nothing."""
+        self,
+        stored: StoredWebhook,
+        delivery: Delivery,
+        verified: Verified,
+        *,
+        verified_by: StoredWebhook | None = None,
+    ) -> bool:
+        """Commit a delivery; the same one again changes nothing.
+
+        Return False if the webhook that it was `verified_by` has changed.
+        """
         samples = self._ports.settings.samples
         tested_by = samples.tested_by(stored.endpoint, delivery)
         delivery = without_mark(delivery)
         for event in verified.events or (self._event(stored, delivery, verified),):
             body = without_signature(event.body, stored.webhook)
             content = delivery.with_body(body)
-            self._intake.store(
-                InboxDelivery(
-                    id="",
-                    endpoint=stored.endpoint,
-                    key=event.key,
-                    event_id=event.event_id,
-                    event_type=event.event_type,
-                    nonce=_nonce_of(
-                        stored, delivery, verified, event_id=event.event_id
-                    ),
-                    fetch_id=verified.fetch_id,
-                    tested_by=tested_by,
-                    body=self._ports.settings.seal_content(stored, event.key, content),
-                )
+            received = InboxDelivery(
+                id="",
+                endpoint=stored.endpoint,
+                key=event.key,
+                event_id=event.event_id,
+                event_type=event.event_type,
+                nonce=_nonce_of(stored, delivery, verified, event_id=event.event_id),
+                fetch_id=verified.fetch_id,
+                tested_by=tested_by,
+                body=self._ports.settings.seal_content(stored, event.key, content),
             )
+            if not self._intake.store(received, verified_by):
+                return False
+        return True
 
     def _event(
         self, stored: StoredWebhook, delivery: Delivery, verified: Verified
@@ -335,6 +367,17 @@ class Reception:
             value = find(read_limited_json(body))
         is_id = isinstance(value, str | int) and not isinstance(value, bool)
         return event_text(str(value)) if is_id else ""
+
+
+def _proves_nothing(stored: StoredWebhook) -> bool:
+    scheme = scheme_of(stored.webhook)
+    return scheme is not None and scheme.proves_nothing
+
+
+def _without_proof(judgement: Judgement, delivery: Delivery) -> Delivery:
+    """Return a verified delivery without a proof in its body that is a secret."""
+    webhook, known = judgement.stored.webhook, judgement.opened.known()
+    return delivery.with_body(without_proof(delivery.body, webhook, known))
 
 
 def is_notice(stored: StoredWebhook, verified: Verified) -> bool:

@@ -11,9 +11,11 @@ from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,
     HostError,
+    OutkeyError,
     SecretMissing,
     SecretRebindRequired,
     SecretUnreadable,
+    StorageUnavailable,
     UnknownConfiguration,
 )
 from outkey.foundation.core.findings.checks import Finding
@@ -119,8 +121,28 @@ class WebhookSettings:
             raise UnknownConfiguration
         return self._known(endpoint) or self._look_up(endpoint)
 
+    def last_read(self, endpoint: str) -> StoredWebhook | None:
+        """Return the webhook of an endpoint as it was last read here, if it was.
+
+        Without a read: it may have been changed or deleted since.
+        """
+        _, stored = self._read.get(self._names.get(endpoint, ""), ({}, None))
+        return stored if stored and stored.endpoint == endpoint else None
+
+    def read_again(self, endpoint: str) -> StoredWebhook | None:
+        """Return the webhook of an endpoint that was used before, by one read.
+
+        The object that `last_read` has returned if it is still the same. None if it was
+        deleted or cannot be used; StorageUnavailable if it could not be read.
+        """
+        try:
+            return self._known(endpoint)
+        except StorageUnavailable:
+            raise
+        except OutkeyError:
+            return None
+
     def _known(self, endpoint: str) -> StoredWebhook | None:
-        """Return the webhook of an endpoint that was used before, by one read."""
         name = self._names.get(endpoint, "")
         state = self._states.read(StateKind.WEBHOOK, [name]).get(name) if name else None
         if state is None or state.value.get("endpoint") != endpoint:
@@ -133,6 +155,7 @@ class WebhookSettings:
             raise UnknownConfiguration
         name = str(states[endpoint].value.get("webhook", ""))
         if not name:
+            self._names.pop(endpoint, None)
             return None
         stored = self.get(name)
         self._names[endpoint] = name

@@ -11,10 +11,14 @@ import pytest
 from outkey.foundation.core.errors import StorageUnavailable
 from outkey.testing.fakes.webhooks import MemoryDeliveryRows
 from outkey.webhooks.core.inbox.inbox import InboxDelivery
+from outkey.webhooks.core.settings.settings import Webhook
+from outkey.webhooks.core.settings.stored import StoredWebhook
 from outkey.webhooks.engine import batched_writes as intake_module
 from outkey.webhooks.engine.batched_writes import Intake
 
 NOW = 1_800_000_000.0
+ENDPOINT = "a" * 22
+OTHER_ENDPOINT = "b" * 22
 PATIENCE = 30.0
 
 
@@ -27,6 +31,9 @@ class SlowDatabase:
         self.error: BaseException | None = None
         self.commits: list[int] = []
         self.rows = MemoryDeliveryRows()
+        self.webhooks: dict[str, StoredWebhook] = {}  # by endpoint
+        self.reads: list[str] = []
+        self.read_errors: list[Exception] = []
         self._together: list[InboxDelivery] = []
 
     @contextmanager
@@ -50,6 +57,12 @@ class SlowDatabase:
     def insert(self, deliveries: Sequence[InboxDelivery]) -> None:
         self._together = list(deliveries)
 
+    def read_again(self, endpoint: str) -> StoredWebhook | None:
+        self.reads.append(endpoint)
+        if self.read_errors:
+            raise self.read_errors.pop()
+        return self.webhooks.get(endpoint)
+
     def let_commit(self, count: int = 1) -> None:
         self.may_commit.release(count)
 
@@ -65,21 +78,31 @@ class Threads:
         self._threads: list[threading.Thread] = []
         self.outcomes: dict[str, str] = {}
 
-    def store(self, key: str, size: int = 1) -> None:
-        delivery = InboxDelivery("", "a" * 22, key, body=b"x" * size)
-        thread = threading.Thread(target=self._store, args=(delivery,), daemon=True)
+    def store(
+        self,
+        key: str,
+        size: int = 1,
+        *,
+        endpoint: str = ENDPOINT,
+        verified_by: StoredWebhook | None = None,
+    ) -> None:
+        delivery = InboxDelivery("", endpoint, key, body=b"x" * size)
+        arguments = (delivery, verified_by)
+        thread = threading.Thread(target=self._store, args=arguments, daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def _store(self, delivery: InboxDelivery) -> None:
+    def _store(
+        self, delivery: InboxDelivery, verified_by: StoredWebhook | None
+    ) -> None:
         try:
-            self._intake.store(delivery)
+            is_stored = self._intake.store(delivery, verified_by)
         except StorageUnavailable:
             self.outcomes[delivery.key] = "unavailable"
         except KeyboardInterrupt:
             self.outcomes[delivery.key] = "interrupted"
         else:
-            self.outcomes[delivery.key] = "stored"
+            self.outcomes[delivery.key] = "stored" if is_stored else "outdated"
 
     def join(self) -> dict[str, str]:
         for thread in self._threads:
@@ -89,7 +112,7 @@ class Threads:
 
 def make(wait_seconds: float = PATIENCE) -> tuple[SlowDatabase, Intake, Threads]:
     database = SlowDatabase()
-    intake = Intake(database, database, wait_seconds)  # type: ignore[arg-type]
+    intake = Intake(database, database, database.read_again, wait_seconds)  # type: ignore[arg-type]
     return database, intake, Threads(intake)
 
 
@@ -242,3 +265,60 @@ def test_a_transaction_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     database.let_commit(5)
     assert set(threads.join().values()) == {"stored"}
     assert database.commits == [1, 2, 1, 1, 1]
+
+
+def webhook(endpoint: str = ENDPOINT) -> StoredWebhook:
+    return StoredWebhook(Webhook("shop", scheme="shopify"), endpoint)
+
+
+def test_a_webhook_is_read_once_for_all_that_are_committed_together() -> None:
+    database, intake, threads = make()
+    shop = webhook()
+    other = webhook(OTHER_ENDPOINT)
+    database.webhooks = {ENDPOINT: shop, OTHER_ENDPOINT: other}
+    threads.store("first")
+    database.wait_for_begin()
+    for key in ("a", "b", "c"):
+        threads.store(key, verified_by=shop)
+    threads.store("d", endpoint=OTHER_ENDPOINT, verified_by=other)
+    wait_for_queue(intake, 4)
+    assert database.reads == [], "after they have arrived"
+    database.let_commit(2)
+    assert set(threads.join().values()) == {"stored"}
+    assert sorted(database.reads) == [ENDPOINT, OTHER_ENDPOINT]
+    assert database.commits == [1, 4]
+
+
+def test_what_was_verified_by_a_changed_webhook_is_not_stored_and_others_are() -> None:
+    database, intake, threads = make()
+    database.webhooks = {ENDPOINT: webhook()}
+    threads.store("first")
+    database.wait_for_begin()
+    threads.store("changed", verified_by=webhook())  # equal, but read before
+    threads.store("current", verified_by=database.webhooks[ENDPOINT])
+    threads.store("deleted", endpoint=OTHER_ENDPOINT, verified_by=webhook())
+    threads.store("looked up", endpoint=OTHER_ENDPOINT)
+    wait_for_queue(intake, 4)
+    database.let_commit(2)
+    assert threads.join() == {
+        "first": "stored",
+        "changed": "outdated",
+        "current": "stored",
+        "deleted": "outdated",
+        "looked up": "stored",
+    }
+    stored = {row.key for row in database.rows.rows.values()}
+    assert stored == {"first", "current", "looked up"}
+
+
+def test_a_webhook_that_cannot_be_read_is_read_once_more() -> None:
+    database, _, threads = make()
+    shop = webhook()
+    database.webhooks = {ENDPOINT: shop}
+    database.read_errors = [StorageUnavailable()]
+    threads.store("first", verified_by=shop)
+    database.let_commit()
+    assert threads.join() == {"first": "stored"}
+    database.read_errors = [StorageUnavailable(), StorageUnavailable()]
+    threads.store("second", verified_by=shop)
+    assert threads.join()["second"] == "unavailable"

@@ -350,8 +350,9 @@ def test_a_signed_handshake_is_answered_and_not_stored() -> None:
         ("X-Slack-Signature", f"v0={code}"),
         ("X-Slack-Request-Timestamp", at),
     )
-    response = hooks.receive(Delivery("POST", "/hooks/x", headers, body))
-    assert (response.status, response.body) == (200, b"c1")
+    for _ in range(2):  # again when the webhook is known
+        response = hooks.receive(Delivery("POST", "/hooks/x", headers, body))
+        assert (response.status, response.body) == (200, b"c1")
     assert hooks.host.deliveries.rows == {}
 
 

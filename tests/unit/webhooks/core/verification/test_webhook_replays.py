@@ -27,7 +27,7 @@ from outkey.webhooks.core.verification.body_signatures import adyen_message
 from outkey.webhooks.core.verification.refusals import refusal_texts
 from outkey.webhooks.core.verification.signing import sign
 from outkey.webhooks.core.verification.verification import verify
-from outkey.webhooks.engine import reception
+from outkey.webhooks.engine import unsigned_counter
 from outkey.webhooks.engine.reception import WebhookResponse
 from outkey.webhooks.engine.work import ReceivedEvent
 from outkey.webhooks.ports.webhooks import DeliveryQuery
@@ -431,7 +431,7 @@ def test_unsigned_bodies_wait_as_one_only_where_the_object_is_fetched() -> None:
 def test_what_anybody_can_send_is_limited_by_the_minute(
     monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
-    monkeypatch.setattr(reception, "UNSIGNED_PER_MINUTE", 3)
+    monkeypatch.setattr(unsigned_counter, "UNSIGNED_PER_MINUTE", 3)
     settings = {"configuration": "acme"} if scheme == "mollie_classic" else {}
     action = 'run = "orders"' if settings else 'line = "orders"'
     hooks = PublicHooks(document_of(scheme, action, **settings))
@@ -462,8 +462,8 @@ def test_what_anybody_can_send_is_limited_by_the_minute(
 def test_one_address_does_not_use_up_what_anybody_can_send(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reception, "UNSIGNED_PER_MINUTE", 8)
-    monkeypatch.setattr(reception, "UNSIGNED_OF_ADDRESS", 3)
+    monkeypatch.setattr(unsigned_counter, "UNSIGNED_PER_MINUTE", 8)
+    monkeypatch.setattr(unsigned_counter, "UNSIGNED_OF_ADDRESS", 3)
     document = document_of("mollie_classic", 'run = "orders"', configuration="acme")
     hooks = PublicHooks(document)
     receiving = hooks.application.webhooks.reception()
@@ -489,7 +489,7 @@ def test_one_address_does_not_use_up_what_anybody_can_send(
 def test_what_names_an_object_that_waits_already_is_not_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reception, "UNSIGNED_PER_MINUTE", 3)
+    monkeypatch.setattr(unsigned_counter, "UNSIGNED_PER_MINUTE", 3)
     document = document_of("mollie_classic", 'run = "orders"', configuration="acme")
     hooks = PublicHooks(document)
     receiving = hooks.application.webhooks.reception()
@@ -507,10 +507,10 @@ def test_what_names_an_object_that_waits_already_is_not_counted(
 
 
 def test_only_addresses_whose_deliveries_were_accepted_are_remembered() -> None:
-    counter = reception.UnsignedCounter()
+    counter = unsigned_counter.UnsignedCounter()
     for number in range(5000):
         counter.seconds_to_wait("e", f"2001:db8:0:{number:x}::1", 0.0)
-    assert len(counter._counts_of_address) <= reception.UNSIGNED_PER_MINUTE
+    assert len(counter._counts_of_address) <= unsigned_counter.UNSIGNED_PER_MINUTE
     counter.seconds_to_wait("e", "192.0.2.1", 60.0)
     assert len(counter._counts_of_address) == 1
 
