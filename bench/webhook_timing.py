@@ -42,7 +42,11 @@ def main() -> int:
     parser.add_argument("--bytes", type=int, default=1024)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        environment = {"PATH": os.environ["PATH"], "OUTKEY_HOME": f"{folder}/home"}
+        environment = {
+            "PATH": os.environ["PATH"],
+            "OUTKEY_HOME": f"{folder}/home",
+            "OUTKEY_WEBHOOK_HANDLERS": webhooks.HANDLER,
+        }
         path = make_endpoint(environment)
         port = webhooks.free_port()
         server = webhooks.Server(environment, port, is_processing=False)
