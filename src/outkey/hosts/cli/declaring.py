@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter, Parameter
 
 _PACKAGE = "outkey.hosts.cli"
+_MAX_DIGITS = 18  # Python refuses thousands of them with an error of its own
 _MAX_COLUMN = 40  # of the longest option or example that has its text beside it
 _OTHER = "Other commands"
 # As Typer writes them.
@@ -199,21 +200,38 @@ def _with_global_options(parameters: "list[Parameter]") -> "list[Parameter]":
 class ConversionByNeed:
     """Converts the value of a parameter for Typer, if there is anything to convert.
 
-    Typer would load pydantic to find that a text is a text, and that takes as long as
-    the rest of a short command.
+    Typer would load pydantic to find that a text is a text and a number a number. That
+    takes as long as the rest of a short command, and 7 MB of a server.
     """
 
-    def __init__(self, conversion: Callable[[], Any], *, takes_text: bool) -> None:
+    def __init__(self, conversion: Callable[[], Any], annotation: object) -> None:
         self._conversion = conversion  # Typer's own, made when it is called
-        self._takes_text = takes_text
+        self._annotation = annotation
 
     def coerce(self, value: object, param: "Parameter", ctx: "Context") -> object:
         """Return the value as the command gets it; Typer refuses a wrong one."""
+        if value is None:
+            return None
         # What is not Unicode is not ASCII either.
-        is_plain_text = isinstance(value, str) and value.isascii()
-        if value is None or (is_plain_text and self._takes_text):
+        if isinstance(value, str) and value.isascii():
+            if self._annotation is str:
+                return value
+            if self._annotation is int and value.isdigit() and len(value) < _MAX_DIGITS:
+                value = int(value)
+        if self._annotation is int and _is_in_range(value, param):
             return value
         return self._conversion().coerce(value, param=param, ctx=ctx)
+
+
+def _is_in_range(value: object, parameter: "Parameter") -> bool:
+    """Whether a value is a number that a parameter accepts."""
+    low = getattr(parameter, "min", None)
+    high = getattr(parameter, "max", None)
+    return (
+        isinstance(value, int)
+        and (low is None or low <= value)
+        and (high is None or value <= high)
+    )
 
 
 def _convert_by_need(parameter: "Parameter") -> None:
@@ -226,7 +244,7 @@ def _convert_by_need(parameter: "Parameter") -> None:
         return
     conversion = ConversionByNeed(
         parameter.get_runtime_param,  # type: ignore[attr-defined]
-        takes_text=descriptor.annotation is str,
+        descriptor.annotation,
     )
     own["get_runtime_param"] = lambda: conversion
 
