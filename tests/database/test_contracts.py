@@ -15,8 +15,9 @@ from outkey.sending.adapters.tokens.tokens_stored import StoredTokens
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.ports.sending import Permits, Tokens
 from outkey.sending.ports.storage import AuditRows
+from outkey.sync.core.run.run import OPEN_STATES
 from outkey.sync.engine.line_registry import Registry
-from outkey.sync.ports.sync import Storage
+from outkey.sync.ports.sync import RunOrder, RunQuery, Storage
 from outkey.testing import FixedRing, configuration
 from outkey.testing.contracts_audit import AuditRowsContract
 from outkey.testing.contracts_database import DatabaseContract
@@ -124,6 +125,25 @@ def test_a_delivery_that_came_before_is_found_by_an_index() -> None:
     assert len(plans) == 2
     assert "(endpoint=? AND key=?)" in plans[0]
     assert "(endpoint=? AND nonce=?)" in plans[1]
+
+
+@pytest.mark.usefixtures("database")
+def test_open_runs_are_found_without_reading_those_that_have_ended() -> None:
+    from outkey.hosts.django.rows.runs import DjangoRunRows
+
+    if connection.vendor != "sqlite":
+        return  # as above
+    with CaptureQueriesContext(connection) as queries:
+        due = RunQuery(states=OPEN_STATES, due_by=1.0, order=RunOrder.DUE)
+        assert DjangoRunRows().find(due) == []
+    (query,) = queries.captured_queries
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")
+        plan = [str(row[-1]) for row in cursor.fetchall()]
+    assert [line for line in plan if line.startswith("SCAN")] == [
+        "SCAN outkey_run USING INDEX outkey_one_waiting",
+        "SCAN outkey_run USING INDEX outkey_one_running",
+    ]
 
 
 @pytest.mark.usefixtures("database")

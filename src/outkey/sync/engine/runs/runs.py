@@ -454,6 +454,9 @@ class Runs:
 
         Nor has the other line of its pair, for what is no dry run.
         """
+        due = self.due()
+        if not due:
+            return []
         alive = self.alive()
         busy = {run.line for run in alive}
         writing = {run.line for run in alive if not run.dry_run}
@@ -461,7 +464,7 @@ class Runs:
         beside = {pair.other(line) for line in writing for pair in pairs}
         return [
             run
-            for run in self.due()
+            for run in due
             if run.line not in busy and (run.dry_run or run.line not in beside)
         ]
 
