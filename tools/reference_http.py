@@ -1,7 +1,6 @@
 """The page of the HTTP interface's operations, from its OpenAPI document."""
 
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 from reference_django import configure_django
@@ -21,13 +20,14 @@ SEND = "/send/{configuration}/{path}"
 def http_page() -> Iterator[str]:
     """Yield the page."""
     configure_django()
-    from outkey.hosts.django.api.interface import api  # noqa: PLC0415 - needs Django
-    from outkey.hosts.django.api.openapi import (  # noqa: PLC0415 - the same
+    from outkey.hosts.django.api.openapi import (  # noqa: PLC0415 - needs Django
         send_operations,
     )
+    from outkey.hosts.django.api.resources import (  # noqa: PLC0415 - the same
+        openapi_schema,
+    )
 
-    import_module("outkey.hosts.django.api.urls")  # it loads the operations
-    document: dict[str, Any] = api.get_openapi_schema(path_prefix="/")
+    document = openapi_schema("/")
     refused = document["paths"]["/configurations"]["get"]["responses"][401]
     yield BEGINNING.replace("{error}", response_text(refused).rpartition(": ")[2])
     paths = {SEND: send_operations(), **document["paths"]}

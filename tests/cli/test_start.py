@@ -3,12 +3,16 @@
 import os
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
 from cli.conftest import Terminal
 from outkey.hosts.server.home import COMMANDS, PAGES
+from ports import free_port
 
 # What takes long to load, and what these commands do not need.
 FORBIDDEN = {
@@ -52,6 +56,15 @@ FORBIDDEN_WITHOUT_REQUEST = FORBIDDEN | {
     "outkey.sending.core.login",
     "outkey.sending.adapters.scripts_locked.pool",
     "outkey.sending.engine.exchange.sender",
+}
+# Of the pages, the HTTP interface, imports and the demo: only if they are used.
+FORBIDDEN_BEFORE_REQUESTS = {
+    "django.test",
+    "ninja",
+    "outkey.hosts.django.pages.home",
+    "outkey.importing.core.readers",
+    "outkey.spar",
+    "pydantic",
 }
 PROGRAM = """
 import sys
@@ -99,6 +112,25 @@ def test_a_command_loads_only_what_it_needs(
     assert loaded & forbidden == set()
 
 
+def test_a_server_loads_what_requests_need_when_they_come(ready: Terminal) -> None:
+    port = free_port()
+    serve = [sys.executable, "-c", PROGRAM, "serve", "--port", str(port)]
+    with subprocess.Popen(
+        serve,
+        env=ready.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        # As a response shows, signals are handled by then.
+        wait_for_response(f"http://127.0.0.1:{port}/healthz")
+        server.terminate()
+        _, printed = server.communicate(timeout=60)
+    loaded = set(printed.splitlines()[-1].split())
+    assert "outkey.hosts.server.web.serve" in loaded
+    assert loaded & FORBIDDEN_BEFORE_REQUESTS == set()
+
+
 @pytest.mark.parametrize("settings", [COMMANDS, PAGES])
 def test_the_migrations_are_those_that_django_finds(
     ready: Terminal, settings: str
@@ -119,6 +151,24 @@ def test_an_argument_that_is_not_unicode_is_refused(ready: Terminal) -> None:
     refused = run_outkey(ready, b"show", b"\xff")
     assert refused.returncode == 2
     assert refused.stderr == b"error[configuration]: the input is not UTF-8 text\n"
+
+
+@pytest.mark.parametrize("number", [b"0", b"65536", b"9" * 5000, b"x", b""])
+def test_a_number_out_of_range_is_refused(ready: Terminal, number: bytes) -> None:
+    refused = run_outkey(ready, b"serve", b"--port", number)
+    assert refused.returncode == 2
+    expected = b"error[configuration]: invalid value for --port\n"
+    assert refused.stderr.startswith(expected)
+
+
+def wait_for_response(url: str) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with suppress(OSError), urlopen(url) as response:
+            assert response.status == 200
+            return
+        time.sleep(0.05)
+    raise TimeoutError
 
 
 def run_outkey(

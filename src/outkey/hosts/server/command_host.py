@@ -117,10 +117,8 @@ def _serve_pages(address: str, port: int, *, demo: bool) -> None:
     """Serve the pages of the embedded home."""
     folder = prepare(PAGES, demo=demo)
     from outkey.hosts.django.installed import installation
-    from outkey.hosts.server import demo as samples
     from outkey.hosts.server.web import serve as server
     from outkey.hosts.server.web.exposure import warn_about_exposure
-    from outkey.spar import Spar
 
     # Before a password is generated: wrong settings and a port in use end the command.
     threads = server.helpers()
@@ -131,6 +129,9 @@ def _serve_pages(address: str, port: int, *, demo: bool) -> None:
     server.warn_about_second_server()
     with ExitStack() as stack:
         if demo:
+            from outkey.hosts.server import demo as samples
+            from outkey.spar import Spar
+
             spar = stack.enter_context(Spar())
             samples.silence_notices()
             samples.add_samples(_application_at(folder), spar.url)

@@ -1,14 +1,9 @@
 """The access that the token of a request gives; cookies and sessions play no part."""
 
 from django.http import HttpRequest
-from ninja.security.base import AuthBase
 
-from outkey.administration.core.access.api_tokens import Scope, token_of_header
-from outkey.administration.engine.access.api_access import (
-    ApiAccess,
-    ApiSubject,
-    open_access,
-)
+from outkey.administration.core.access.api_tokens import token_of_header
+from outkey.administration.engine.access.api_access import ApiAccess, open_access
 from outkey.hosts.django.pages.access import installation, offered_references
 
 
@@ -16,32 +11,3 @@ def access_of(request: HttpRequest) -> ApiAccess:
     """Return the access of a request's token, or raise TokenRefused."""
     text = token_of_header(request.META.get("HTTP_AUTHORIZATION", ""))
     return open_access(installation(), text, offered_references())
-
-
-class TokenAuthentication(AuthBase):
-    """Admits a request to an operation by its token, before its body is looked at."""
-
-    openapi_type = "http"
-    openapi_scheme = "bearer"
-    openapi_description = "An API token, `ok_` and 43 characters."
-
-    def __init__(self, *scopes: Scope, subject: ApiSubject | None) -> None:
-        self._scopes = scopes
-        self._subject = subject
-        super().__init__()
-
-    def __call__(self, request: HttpRequest) -> ApiAccess:
-        """Return the access of the token, or raise the error that prevents it."""
-        access = access_of(request)
-        match = request.resolver_match
-        # The first name in a path is what the operation is about.
-        names = list(match.kwargs.values()) if match else []
-        access.admit(self._scopes, self._subject, names[0] if names else "")
-        return access
-
-
-def granted(request: HttpRequest) -> ApiAccess:
-    """Return the access that an operation was admitted with."""
-    access = request.auth  # type: ignore[attr-defined]  # set by ninja
-    assert isinstance(access, ApiAccess)  # noqa: S101 - for the type checker
-    return access

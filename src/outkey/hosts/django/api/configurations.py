@@ -11,7 +11,7 @@ from outkey.administration.core.presets.facts import preset_facts
 from outkey.administration.engine.access.api_access import ApiSubject
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.django.api import schemas
-from outkey.hosts.django.api.access import granted
+from outkey.hosts.django.api.authentication import granted
 from outkey.hosts.django.api.interface import operation
 from outkey.hosts.django.api.responses import empty_response, json_response
 from outkey.hosts.preview_facts import finding_facts, preview_facts

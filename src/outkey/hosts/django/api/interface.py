@@ -11,7 +11,7 @@ from outkey.administration.core.access.api_tokens import Scope
 from outkey.administration.engine.access.api_access import ApiSubject
 from outkey.foundation.core.errors import OutkeyError
 from outkey.hosts.django.api import schemas
-from outkey.hosts.django.api.access import TokenAuthentication
+from outkey.hosts.django.api.authentication import TokenAuthentication
 from outkey.hosts.django.api.parsing import StrictParser
 from outkey.hosts.django.api.responses import (
     error_response,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from django.http import HttpRequest, HttpResponse
 from django.utils.http import parse_etags
 
-from outkey.hosts.django.api.interface import api
+from outkey.hosts.django.api.resources import openapi_schema
 from outkey.hosts.django.api.send import METHODS
 
 # Every status may also be the API's own, with a body of any kind.
@@ -57,7 +57,7 @@ class EncodedDocument(NamedTuple):
     tag: str
 
 
-def openapi_document(request: HttpRequest) -> HttpResponse:
+def openapi_response(request: HttpRequest) -> HttpResponse:
     """Return the OpenAPI document; it needs no token."""
     document = _encoded_document(request.path.removesuffix("openapi.json"))
     known = parse_etags(request.headers.get("If-None-Match", ""))
@@ -74,7 +74,7 @@ def openapi_document(request: HttpRequest) -> HttpResponse:
 @lru_cache(maxsize=4)
 def _encoded_document(prefix: str) -> EncodedDocument:
     """Return the document of an interface at this path."""
-    document: dict[str, Any] = dict(api.get_openapi_schema(path_prefix=prefix))
+    document = openapi_schema(prefix)
     path = f"{prefix}send/{{configuration}}/{{path}}"
     document["paths"] = {**document["paths"], path: send_operations()}
     body = json.dumps(document, default=str).encode()

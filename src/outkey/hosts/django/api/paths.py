@@ -1,24 +1,11 @@
 """The path of a request as its client sent it, so that %2F is not a separator."""
 
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, urlsplit
 
 from django.http import HttpRequest
-from django.urls import register_converter
-from django.urls.converters import StringConverter
 
 from outkey.foundation.core.errors import InvalidRequest
 from outkey.foundation.core.text import Text
-
-
-class SegmentConverter(StringConverter):
-    """One segment of a path, decoded after the path was split."""
-
-    def to_python(self, value: str) -> str:
-        """Return the text that a client has encoded."""
-        return unquote(value)
-
-
-register_converter(SegmentConverter, "segment")
 
 
 def raw_rest(request: HttpRequest, rest: str) -> str:

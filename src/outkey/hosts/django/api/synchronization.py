@@ -9,7 +9,7 @@ from outkey.administration.core.access.api_tokens import Scope
 from outkey.administration.engine.access.api_access import ApiSubject
 from outkey.foundation.core.moments import record_iso
 from outkey.hosts.django.api import schemas
-from outkey.hosts.django.api.access import granted
+from outkey.hosts.django.api.authentication import granted
 from outkey.hosts.django.api.interface import operation
 from outkey.hosts.django.api.responses import json_response
 from outkey.sync.core.line.facts import line_facts, run_facts

@@ -6,6 +6,7 @@ It holds names and sentences of our own, so that a session may store it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -16,8 +17,10 @@ from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.text import Text
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import may
-from outkey.importing.core.reading import Import
 from outkey.importing.core.report import ReportAction, ReportItem
+
+if TYPE_CHECKING:
+    from outkey.importing.core.reading import Import
 
 REPORT = "outkey-import-report"
 MAX_SHOWN = 60
@@ -35,7 +38,7 @@ class ShownReport:
     lines: Sequence[tuple[str, str]] = ()
 
 
-def store_report(request: HttpRequest, record: str, imported: Import) -> None:
+def store_report(request: HttpRequest, record: str, imported: "Import") -> None:
     """Store a report until the page of the configuration shows it."""
     request.session[REPORT] = {
         "record": record,

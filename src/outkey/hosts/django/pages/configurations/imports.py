@@ -16,7 +16,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from outkey.administration.engine.editing.importing import taken_names
 from outkey.foundation.core.errors import HostError, OutkeyError
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.pages.access import (
@@ -33,7 +32,6 @@ from outkey.hosts.django.pages.shell import (
     next_step,
     url_of,
 )
-from outkey.hosts.importing import read_import
 from outkey.importing.core.report import ReportItem
 
 
@@ -41,6 +39,10 @@ from outkey.importing.core.report import ReportItem
 @sensitive_post_parameters()
 def import_page(request: HttpRequest) -> HttpResponse:
     """Make configurations of what was pasted, and show the first with the report."""
+    # The readers of all formats are loaded for the first import.
+    from outkey.administration.engine.editing.importing import taken_names
+    from outkey.hosts.importing import read_import
+
     require(request, Permission.ADD)
     application = installation()
     report: tuple[ReportItem, ...] = ()
