@@ -356,6 +356,39 @@ def test_the_deadline_of_a_response_is_not_that_of_the_next_one() -> None:
     assert seen[1] > MEBIBYTE
 
 
+def test_the_loop_rests_while_a_thread_sends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turning, it would take the interpreter from that thread and all others."""
+    turns: list[float] = []
+    poll = listener.Server._poll
+    send = listener.Channel.send
+
+    def count_and_poll(self: listener.Server) -> None:
+        turns.append(time.monotonic())
+        poll(self)
+
+    def send_slowly(
+        self: listener.Channel,
+        data: bytes,
+        do_close: bool = True,  # noqa: FBT001, FBT002 - waitress' own
+    ) -> int:
+        if not do_close:  # a thread does not
+            time.sleep(0.5)
+        return send(self, data, do_close)
+
+    monkeypatch.setattr(listener.Server, "_poll", count_and_poll)
+    monkeypatch.setattr(listener.Channel, "send", send_slowly)
+
+    def application(
+        _environ: WSGIEnvironment, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        start_response("200 OK", [("Content-Length", "5")])
+        return [b"hello"]
+
+    with plain_server(application) as port:
+        assert status_of(port, "/") == 200
+    assert len(turns) < 30
+
+
 @pytest.mark.parametrize(("sent", "served"), [(3, 3), (100, listener.MAX_PIPELINED)])
 def test_only_a_few_requests_are_read_ahead_of_their_responses(
     sent: int, served: int

@@ -285,6 +285,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         self._is_checking = False
         self._was_refused = False  # before its body was read
         self._is_discarding = False
+        self._is_flushing = False  # a thread sends a part of its response
         self._bytes_sent = 0
         self._stall: tuple[float, int] | None = None  # since when, and the bytes then
         super().__init__(*arguments, **options)
@@ -340,7 +341,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         """
         if self._was_refused and self.close_when_flushed and not self.will_close:
             self._flush_exception(self._flush_some)
-            if self.total_outbufs_len == 0:
+            if self.total_outbufs_len == 0 and not self._is_closed:
                 self.close_when_flushed = False
                 self._is_discarding = True
                 with suppress(OSError):  # the client has closed it
@@ -352,7 +353,26 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         """Whether there is something to send, or to close."""
         if self._is_closed or self._is_discarding:
             return not self._is_closed and bool(self.will_close)
-        return bool(super().writable())
+        # Else the loop turns as fast as it can until the thread has sent it, and takes
+        # the interpreter from that thread and all others.
+        return not self._is_flushing and bool(super().writable())
+
+    def _flush_exception(
+        self,
+        flush: Callable[..., object] | None,
+        do_close: bool = True,  # noqa: FBT001, FBT002 - waitress' own
+    ) -> object:
+        """Send what there is; a thread, which does not close, wakes the loop after it.
+
+        It does so if the system had no room for all.
+        """
+        if do_close:
+            return super()._flush_exception(flush)
+        self._is_flushing = True
+        try:
+            return super()._flush_exception(flush, do_close=False)
+        finally:
+            self._is_flushing = False
 
     def readable(self) -> bool:
         """Whether there may be something to receive."""
