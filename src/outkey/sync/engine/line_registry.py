@@ -101,9 +101,9 @@ class Registry(ConfigurationRegistry):
             except (ConfigError, RowUnreadable):
                 yield row.name, None
 
-    def changed_lines(self) -> set[str]:
-        """Return the names of the lines that were changed outside of outkey."""
-        rows = self._lines.find()
+    def changed_lines(self, names: Collection[str] | None = None) -> set[str]:
+        """Return which of these lines, or of all, were changed outside of outkey."""
+        rows = self._lines.find(names)
         return {row.name for row in rows if isinstance(row.error, SecretUnreadable)}
 
     def timetable(self, names: Collection[str] | None = None) -> list[TimedLine]:

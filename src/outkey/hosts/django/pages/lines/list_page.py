@@ -104,9 +104,10 @@ def list_page(request: HttpRequest) -> HttpResponse:
     )
     rows, after = split_page(list(lines[: PAGE_SIZE + 1]), lambda row: row.name)
     runs = models.Run.objects.in_bulk([row.last for row in rows if row.last])
-    next_runs = installation().next_runs([row.name for row in rows])
+    names = [row.name for row in rows]
+    next_runs = installation().next_runs(names)
     paused = installation().runs.paused_lines()
-    changed = installation().registry.changed_lines()
+    changed = installation().registry.changed_lines(names)
     entries = [
         ListedLine(
             row=row,
@@ -210,7 +211,7 @@ def listed_line(row: models.SyncLine) -> ListedLine:
         next_at=application.next_runs([row.name]).get(row.name),
         is_paused=row.name in application.runs.paused_lines(),
         last=ListedRun.of(last) if last else None,
-        is_changed=row.name in application.registry.changed_lines(),
+        is_changed=row.name in application.registry.changed_lines([row.name]),
     )
 
 
