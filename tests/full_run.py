@@ -283,7 +283,12 @@ ROWS = (
     Row(
         "browser/test_slow_clients.py",
         "clients that wait for seconds; a slow and a silent one stay",
-        but=("[nothing-40]", "arrives_too_slowly", "test_loopback_needs_no_proxy"),
+        but=(
+            "[nothing-40]",
+            "arrives_too_slowly",
+            "loop_rests",
+            "test_loopback_needs_no_proxy",
+        ),
     ),
     Row(
         "browser/",
