@@ -77,10 +77,13 @@ class DjangoRunRows:
     def find(self, query: RunQuery, *, lock: bool = False) -> list[Run]:
         if lock and query == RunQuery(id=query.id):
             return [run_of(row) for row in _locked_run(query.id)]
+        is_of_open = query.states and set(query.states).issubset(OPEN_STATES)
+        if is_of_open and execute(f"{OPEN_RUNS} LIMIT 1", ()).fetchone() is None:
+            return []
         rows = models.Run.objects.select_related("line").filter(**_filters(query))
         if query.due_by is not None:
             rows = rows.filter(_is_over(query.due_by))
-        if query.states and set(query.states).issubset(OPEN_STATES):
+        if is_of_open:
             rows = rows.filter(pk__in=RawSQL(OPEN_RUNS, ()))  # noqa: S611 - a constant
         if lock:
             rows = rows.select_for_update(of=("self",))
