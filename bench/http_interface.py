@@ -133,7 +133,7 @@ async def send_on_connections(port: int, token: str) -> list[float]:
     """Send on all connections at once, and return the milliseconds of each response."""
     url = f"http://127.0.0.1:{port}/api/v1/send/bench/x"
     began = time.monotonic() + CONNECTION_WARM_UP
-    times = []
+    times: list[float] = []
 
     async def keep_sending() -> None:
         while (started := time.monotonic()) < began + CONNECTION_SECONDS:
