@@ -140,7 +140,10 @@ def parse_url(text: str) -> Location:
 
 def build_target(base: Location, path: str, params: Params | None = None) -> str:
     """Join the Base URL's path, a request's path and its encoded parameters."""
-    target = _join_path(base, path)
+    if "//" in path and _ABSOLUTE.match(path):
+        target = _join_path("", _path_of_same_origin(base.origin, path))
+    else:
+        target = _join_path(base.target, path)
     if not params:
         return target
     query = urlencode(query_pairs(params, "params"))
@@ -148,13 +151,8 @@ def build_target(base: Location, path: str, params: Params | None = None) -> str
 
 
 @lru_cache(maxsize=1024)
-def _join_path(base: Location, path: str) -> str:
+def _join_path(prefix: str, path: str) -> str:
     """Return the path of the Base URL and a path as one, percent-encoded."""
-    if _ABSOLUTE.match(path):
-        path = _path_of_same_origin(base.origin, path)
-        prefix = ""
-    else:
-        prefix = base.target
     if "#" in path:
         raise ConfigError(Text("the path has a fragment"), field="path", hint=_FRAGMENT)
     if _UNSAFE.search(path.replace(" ", "")):

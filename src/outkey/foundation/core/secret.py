@@ -27,11 +27,14 @@ MASK = "***"
 class Secret:
     """A text that must not be shown. Compares in constant time, is not hashable."""
 
-    __slots__ = ("__text",)
+    __slots__ = ("__derived", "__text")
     __text: str
+    # The last function of derive_once and its result; None for the secret itself.
+    __derived: "tuple[Callable[[str], str], Secret | None] | None"
 
     def __init__(self, text: str) -> None:
         object.__setattr__(self, "_Secret__text", text)
+        object.__setattr__(self, "_Secret__derived", None)
 
     def reveal(self) -> str:
         """Return the text. Only callers that a test lists may call this."""
@@ -56,6 +59,19 @@ class Secret:
                 Text("a secret has an invalid value and cannot be used")
             )
         raise without_traceback(failure)
+
+    def derive_once(self, transform: Callable[[str], str]) -> "Secret":
+        """Do as `derive` does, and keep the result for the next call.
+
+        It is used again for the same function only, and lives as long as the secret.
+        """
+        derived = self.__derived
+        if derived is None or derived[0] != transform:
+            secret = self.derive(transform)
+            # No reference to itself, or the secret would outlive its last user.
+            derived = (transform, None if secret is self else secret)
+            object.__setattr__(self, "_Secret__derived", derived)
+        return self if derived[1] is None else derived[1]
 
     def derive_all(self, transform: Callable[[str], Iterable[str]]) -> "list[Secret]":
         """Apply a pure function that returns several texts; all are secret."""
@@ -126,6 +142,10 @@ class Secret:
     def wire_length(self) -> int:
         """The number of bytes that are sent, which the network can see as well."""
         return len(self.__text.encode(errors="surrogatepass"))
+
+    def has_text(self, text: str) -> bool:
+        """Whether this is the text; not for one that somebody else has sent."""
+        return self.__text == text
 
     def longer_than(self, length: int) -> bool:
         """Whether the text has more characters than that."""

@@ -60,6 +60,22 @@ def test_a_file_is_read_anew_at_each_use(tmp_path: Path) -> None:
     assert secrets.open(configuration, "token") == Secret("new")
 
 
+def test_a_variable_is_read_anew_at_each_use_and_the_same_object_until_it_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    configuration, secrets = referring("env:ACME_TOKEN"), ReferencedSecrets()
+    monkeypatch.setenv("ACME_TOKEN", "old")
+    opened = secrets.open(configuration, "token")
+    assert secrets.open(configuration, "token") is opened
+    monkeypatch.setenv("ACME_TOKEN", "new")
+    assert secrets.open(configuration, "token") == Secret("new")
+    monkeypatch.delenv("ACME_TOKEN")
+    with pytest.raises(SecretMissing):
+        secrets.open(configuration, "token")
+    monkeypatch.setenv("ACME_TOKEN", "old")
+    assert secrets.open(configuration, "token") is not opened
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

@@ -15,10 +15,15 @@ _MAX_BYTES = 64 * 1024
 
 
 class ReferencedSecrets:
-    """Opens what a configuration's references name; nothing is cached."""
+    """Opens what a configuration's references name, and reads it each time.
+
+    A variable that has not changed is the same object again, with what was derived from
+    it; it is in the memory of the process anyway.
+    """
 
     def __init__(self, files: ConfiguredFiles | None = None) -> None:
         self._files = files or ConfiguredFiles()
+        self._variables: dict[str, Secret] = {}
 
     @drop_traceback
     def open(self, configuration: Configuration, field: str) -> Secret:
@@ -26,40 +31,48 @@ class ReferencedSecrets:
         if state is None or state.reference is None:
             # Without the advice to enter it: this class only reads references.
             raise SecretMissing(secret_missing(field).message, field=field)
-        return self.open_reference(state.reference, field)
+        return self._secret(state.reference, field)
 
     @drop_traceback
     def open_reference(self, reference: Reference, field: str) -> Secret:
         """Return the secret that a reference names; the field is for errors."""
+        return self._secret(reference, field)
+
+    def _secret(self, reference: Reference, field: str) -> Secret:
         match reference.store:
             case Store.ENV:
-                return _from_environment(reference, field)
+                return self._from_environment(reference, field)
             case Store.FILE:
                 return _from_file(reference, field, self._files)
             case _:
                 assert_never(reference.store)
 
+    def _from_environment(self, reference: Reference, field: str) -> Secret:
+        name = reference.place
+        value = os.environ.get(name)
+        if value is None:
+            self._variables.pop(name, None)
+            message = Text(
+                "the environment variable {name} of {field} is not set",
+                name=name,
+                field=field,
+            )
+            raise SecretMissing(message, field=field)
+        known = self._variables.get(name)
+        if known is not None and known.has_text(value):
+            return known
+        if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+            message = Text(
+                "the environment variable {name} of {field} is not UTF-8 text",
+                name=name,
+                field=field,
+            )
+            raise SecretMissing(message, field=field)
+        secret = self._variables[name] = Secret(value)
+        return secret
+
     def refuse_changed_settings(self, configuration: Configuration) -> None:
         """Refuse nothing: no voucher is stored that a document could differ from."""
-
-
-def _from_environment(reference: Reference, field: str) -> Secret:
-    value = os.environ.get(reference.place)
-    if value is None:
-        message = Text(
-            "the environment variable {name} of {field} is not set",
-            name=reference.place,
-            field=field,
-        )
-        raise SecretMissing(message, field=field)
-    if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
-        message = Text(
-            "the environment variable {name} of {field} is not UTF-8 text",
-            name=reference.place,
-            field=field,
-        )
-        raise SecretMissing(message, field=field)
-    return Secret(value)
 
 
 def _from_file(reference: Reference, field: str, files: ConfiguredFiles) -> Secret:

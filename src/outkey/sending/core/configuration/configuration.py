@@ -122,6 +122,15 @@ class Configuration:
     # Whether a run compared the script with its voucher when it began; later changes
     # of the script do not affect the run.
     script_is_vouched: bool = attribute(default=False, compare=False)
+    # Stored because every request needs them: whether tokens are obtained and renewed
+    # automatically, and whether a text in a response means that the token has expired.
+    fetches_token: bool = attribute(init=False, compare=False, repr=False)
+    looks_for_marker: bool = attribute(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fetches_token", self.uses_oauth2 or self.uses_login)
+        marker = self.sends_token and bool(self.verification.expired_marker)
+        object.__setattr__(self, "looks_for_marker", marker)
 
     @property
     def paused(self) -> bool:
@@ -147,16 +156,6 @@ class Configuration:
     def uses_login(self) -> bool:
         """Whether tokens are obtained by a login at the API itself."""
         return self.sends_token and self.token_source is choices.TokenSourceKind.LOGIN
-
-    @property
-    def fetches_token(self) -> bool:
-        """Whether tokens are obtained and renewed automatically."""
-        return self.uses_oauth2 or self.uses_login
-
-    @property
-    def looks_for_marker(self) -> bool:
-        """Whether a text in a response means that the token has expired."""
-        return self.sends_token and bool(self.verification.expired_marker)
 
     @property
     def needs_consent(self) -> bool:

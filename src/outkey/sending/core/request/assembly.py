@@ -2,7 +2,7 @@
 
 import json as json_module
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import NamedTuple, assert_never
 from urllib.parse import urlencode
@@ -32,7 +32,7 @@ from outkey.sending.core.request.flow import (
 from outkey.sending.core.request.headers import (
     check_name,
     check_value,
-    compose,
+    composed,
     tidy_value,
 )
 from outkey.sending.core.request.message import (
@@ -186,7 +186,7 @@ def authenticated_request(
                     assert_never(step)
     finally:
         flow.close()
-    return step.request.with_headers(compose(step.request.headers))
+    return composed(step.request)
 
 
 def redirected_request(
@@ -258,11 +258,16 @@ def _framed_request(
     body: bytes | BodySource,
 ) -> Request:
     """Return a request with the headers Host and Content-Length before the others."""
-    host = Header("Host", origin.authority, Source.DEFAULT)
+    host = _host_header(origin.authority)
     if not body and method not in _WITH_BODY:
         return Request(method, origin, target, (host, *headers))
     length = Header("Content-Length", str(len(body)), Source.DEFAULT)
     return Request(method, origin, target, (host, length, *headers), body)
+
+
+@lru_cache(maxsize=1024)
+def _host_header(authority: str) -> Header:
+    return Header("Host", authority, Source.DEFAULT)
 
 
 def _is_framing(name: str, *, keep_body: bool) -> bool:

@@ -6,7 +6,6 @@ client gets it, and an error names the position and never the value.
 """
 
 import re
-from collections.abc import Iterable
 
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -15,7 +14,7 @@ from outkey.foundation.core.errors import (
     SecretMissing,
 )
 from outkey.foundation.core.text import Text, join_texts
-from outkey.sending.core.request.message import Header, Source
+from outkey.sending.core.request.message import Header, Request, Source
 
 MAX_HEADERS = 64
 MAX_NAME = 256
@@ -165,11 +164,20 @@ def looks_like_credential(name: str) -> bool:
     return bool(_CREDENTIAL_NAME.search(name))
 
 
-def compose(headers: Iterable[Header]) -> tuple[Header, ...]:
+def composed(request: Request) -> Request:
+    """Return a request whose headers are merged; the same one if nothing is."""
+    headers = compose(request.headers)
+    return request if headers is request.headers else request.with_headers(headers)
+
+
+def compose(headers: tuple[Header, ...]) -> tuple[Header, ...]:
     """Merge the headers of all sources; a second source for one name is an error.
 
     Only the defaults of the client can be overridden by another source.
     """
+    names = {header[0].lower() for header in headers}
+    if len(names) == len(headers) <= MAX_HEADERS:
+        return headers  # as of nearly every request
     taken: dict[str, Header] = {}
     for header in headers:
         key = header[0].lower()

@@ -108,15 +108,8 @@ class Request(NamedTuple):
 
     def with_headers(self, headers: tuple[Header, ...]) -> "Request":
         """Return the same request with these headers instead of its own."""
-        return Request(
-            self.method,
-            self.origin,
-            self.target,
-            headers,
-            self.body,
-            self.body_secrets,
-            self.secret_parameters,
-        )
+        method, origin, target, _, body, secrets, parameters = self
+        return Request(method, origin, target, headers, body, secrets, parameters)
 
     def with_parameter(self, name: str, value: str | Secret) -> "Request":
         """Return the same request with one more parameter in its query."""

@@ -1,38 +1,91 @@
 """Where a request carries its token: a header, a cookie or a query parameter."""
 
 import re
-from functools import partial
+from functools import lru_cache
+from typing import NamedTuple
 
 from outkey.foundation.core.errors import HeaderFormatError, ParameterConflict
 from outkey.foundation.core.origin import parameter_names
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.request.headers import check_token
+from outkey.sending.core.request.headers import check_token, tidy_token
 from outkey.sending.core.request.message import Header, Request, Source
 
-_check_token = partial(check_token, field="token")
 # RFC 6265 §4.1.1: they would end the cookie, or begin another one.
 _COOKIE_FAULT = re.compile(r'[",;\\]')
 
 
+class TokenPlace(NamedTuple):
+    """Where requests of a configuration carry a token, and how it is written there."""
+
+    kind: str  # header, cookie or query
+    name: str
+    prefix: str  # the text before the token, with its space
+    is_entered: bool  # by a user, who may have pasted it with spaces or its prefix
+
+    @property
+    def header_name(self) -> str:
+        """The name of the header that has the token."""
+        return "Cookie" if self.kind == "cookie" else self.name
+
+    def write(self, token: str) -> str:
+        """Return a token as it is written in this place, or raise."""
+        if self.is_entered:
+            token = tidy_token(token, self.prefix)
+        token = check_token(token, field="token")
+        if self.kind == "query":
+            return token
+        if self.kind == "cookie":
+            return f"{self.name}={self.prefix}{_check_cookie_value(token)}"
+        return f"{self.prefix}{token}"
+
+
 def with_token(
-    request: Request, configuration: Configuration, token: Secret, kind: str = "Bearer"
+    request: Request,
+    configuration: Configuration,
+    token: Secret,
+    kind: str = "Bearer",
+    *,
+    is_entered: bool = False,
 ) -> Request:
     """Return a request with its token; `kind` is the word before it by default."""
-    place, name = configuration.token_place
-    token = token.derive(_check_token)
-    if place == "query":
-        return with_parameter(request, name, token)
-    prefix = token_prefix(configuration, kind)
-    if place == "cookie":
-        value = Secret.joined(f"{name}={prefix}", token.derive(_check_cookie_value))
+    place = place_of(configuration, kind, is_entered=is_entered)
+    value = token.derive_once(place.write)
+    if place.kind == "query":
+        return with_parameter(request, place.name, value)
+    if place.kind == "cookie":
         _refuse_second_cookie(request)
-        header = Header("Cookie", value, Source.AUTHENTICATION)
-    else:
-        value = Secret.joined(prefix, token)
-        header = Header(name, value, Source.AUTHENTICATION)
+    header = Header(place.header_name, value, Source.AUTHENTICATION)
     return request.with_headers((*request.headers, header))
+
+
+def place_of(
+    configuration: Configuration, kind: str = "Bearer", *, is_entered: bool = False
+) -> TokenPlace:
+    """Return where requests of a configuration carry their token."""
+    return _place_of(
+        configuration.token_header, configuration.token_prefix, kind, is_entered
+    )
+
+
+@lru_cache(maxsize=1024)
+def _place_of(
+    token_header: str,
+    token_prefix: str | None,
+    kind: str,
+    is_entered: bool,  # noqa: FBT001 - by position, which the cache finds sooner
+) -> TokenPlace:
+    """Return the place that a Token header and a Token prefix name."""
+    place, colon, name = token_header.partition(":")
+    if not colon:
+        place = "header"
+        name = token_header
+    if token_prefix is None:
+        in_authorization = token_header.lower() == "authorization"
+        token_prefix = kind if in_authorization else ""
+    prefix = f"{token_prefix} " if token_prefix else ""
+    return TokenPlace(place, name, prefix, is_entered)
 
 
 def _check_cookie_value(token: str) -> str:
@@ -46,11 +99,7 @@ def _check_cookie_value(token: str) -> str:
 
 def token_prefix(configuration: Configuration, kind: str = "Bearer") -> str:
     """Return the text before the token, with its space."""
-    prefix = configuration.token_prefix
-    if prefix is None:
-        in_authorization = configuration.token_header.lower() == "authorization"
-        prefix = kind if in_authorization else ""
-    return f"{prefix} " if prefix else ""
+    return place_of(configuration, kind).prefix
 
 
 def with_parameter(request: Request, name: str, value: str | Secret) -> Request:

@@ -78,8 +78,9 @@ class TokenManager:
         wait = _FIRST_POLL
         while True:
             cached = self._cached_token()
-            token = self._usable_token(cached, request)
-            if token is not None and clock.monotonic() < cached.fresh_until:
+            now = clock.monotonic()
+            token = _usable_token(cached, request, now)
+            if token is not None and now < cached.fresh_until:
                 return token
             rejected = request.rejected
             if rejected is not None and self._is_renewal_pointless(cached, request):
@@ -206,13 +207,6 @@ class TokenManager:
         cache.forget_later(clock.call_later)
         return token
 
-    def _usable_token(
-        self, cached: CachedToken, request: TokenRequest
-    ) -> AccessToken | None:
-        token = cached.state.access
-        is_alive = self.context.clock.monotonic() < cached.expires
-        return token if is_alive and token != request.rejected else None
-
     def _is_renewal_pointless(self, cached: CachedToken, request: TokenRequest) -> bool:
         """Whether the token was just renewed after a rejection, and rejected again.
 
@@ -244,8 +238,9 @@ class TokenManager:
         try:
             # Read again: another process may have renewed it since.
             current = self._cache(self.context.tokens.read(self.configuration))
-            token = self._usable_token(current, request)
-            if token is not None and clock.monotonic() < current.fresh_until:
+            now = clock.monotonic()
+            token = _usable_token(current, request, now)
+            if token is not None and now < current.fresh_until:
                 return token
             self.context.tokens.refuse_renewal()
             state = self._source.state_to_renew(current.state)
@@ -353,3 +348,14 @@ class TokenManager:
                 if self.context.clock.monotonic() + _STORE_RETRY >= lease_ends:
                     raise
             yield Wait(_STORE_RETRY)
+
+
+def _usable_token(
+    cached: CachedToken, request: TokenRequest, now: float
+) -> AccessToken | None:
+    """Return a token that is alive and not the rejected one."""
+    if now >= cached.expires:
+        return None
+    token = cached.state.access
+    rejected = request.rejected
+    return None if rejected is not None and token == rejected else token

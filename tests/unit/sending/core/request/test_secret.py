@@ -1,11 +1,13 @@
 import copy
 import dataclasses
+import gc
 import io
 import json
 import logging
 import pickle
 import pprint
 import traceback
+import weakref
 from base64 import b64encode
 from string import Template
 
@@ -26,6 +28,12 @@ from outkey.sending.core.request.schemes.basic import Basic
 CANARIES = st.text(
     st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=8
 ).map(lambda text: f"canary{text}yranac")
+
+
+class ReferencedSecret(Secret):
+    """A secret that a weak reference can watch."""
+
+    __slots__ = ("__weakref__",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,3 +202,44 @@ def test_a_check_that_changes_nothing_makes_no_second_secret() -> None:
     secret = Secret("canary")
     assert secret.derive(lambda text: text) is secret
     assert secret.derive(str.upper) == Secret("CANARY")
+
+
+def test_what_is_derived_once_is_used_again_for_the_same_function_only() -> None:
+    secret = Secret("canary")
+    calls = []
+
+    def noted(text: str) -> str:
+        calls.append(text)
+        return text.upper()
+
+    first = secret.derive_once(noted)
+    assert first == Secret("CANARY")
+    assert secret.derive_once(noted) is first
+    assert secret.derive_once(str.title) == Secret("Canary")
+    assert secret.derive_once(noted) == first
+    assert calls == ["canary", "canary"]
+
+
+def test_a_secret_that_is_derived_once_leaves_the_memory_with_its_last_user() -> None:
+    secret = ReferencedSecret("canary")
+    assert secret.derive_once(lambda text: text) is secret
+    assert secret.derive_once(lambda text: text) is secret
+    reference = weakref.ref(secret)
+    gc.disable()
+    try:
+        del secret
+        assert reference() is None
+    finally:
+        gc.enable()
+
+
+def test_a_function_that_refuses_is_called_again() -> None:
+    secret = Secret("canary")
+    for _ in range(2):
+        with pytest.raises(ConfigError):
+            secret.derive_once(lambda text: check_value(text + "\n", field="f"))
+
+
+def test_a_secret_knows_its_text_and_no_other() -> None:
+    assert Secret("canary").has_text("canary")
+    assert not Secret("canary").has_text("Canary")

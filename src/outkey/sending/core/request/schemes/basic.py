@@ -2,14 +2,15 @@
 
 import unicodedata
 from base64 import b64encode
+from functools import lru_cache
 from typing import NamedTuple
 
 from outkey.foundation.core.errors import HeaderFormatError
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
-from outkey.sending.core.request.flow import AuthFlow, send
+from outkey.sending.core.request.flow import AuthFlow, Send
 from outkey.sending.core.request.headers import CONTROL_CHARACTER, check_length
-from outkey.sending.core.request.message import Header, Request, Source
+from outkey.sending.core.request.message import Header, Request, Response, Source
 
 
 class Basic(NamedTuple):
@@ -22,15 +23,24 @@ class Basic(NamedTuple):
 
     def flow(self, request: Request) -> AuthFlow:
         """Add `Authorization: Basic …` and send."""
-        return (
-            yield from send(request.with_headers((*request.headers, self._header())))
-        )
+        sent = request.with_headers((*request.headers, self._header()))
+        response: Response = yield Send(sent)
+        return response
 
     def _header(self) -> Header:
-        value = self.password.derive(self._credentials)
+        user = _user(self.username, self.key_as_username)
+        value = self.password.derive_once(user.credentials)
         return Header("Authorization", value, Source.AUTHENTICATION)
 
-    def _credentials(self, password: str) -> str:
+
+class _User(NamedTuple):
+    """Who sends, without the password."""
+
+    username: str
+    key_as_username: bool
+
+    def credentials(self, password: str) -> str:
+        """Return the value of the header, or raise."""
         if not password.isprintable() and CONTROL_CHARACTER.search(password):
             raise HeaderFormatError(
                 Text("Password has a control character"),
@@ -55,3 +65,9 @@ class Basic(NamedTuple):
         return check_length(
             "Basic " + b64encode(pair.encode()).decode("ascii"), field="password"
         )
+
+
+@lru_cache(maxsize=1024)
+def _user(username: str, key_as_username: bool) -> _User:  # noqa: FBT001 - as in TokenPlace
+    """Return the same user each time, so that its credentials are derived once."""
+    return _User(username, key_as_username)

@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.request.flow import AuthFlow, send
-from outkey.sending.core.request.headers import tidy_token
-from outkey.sending.core.request.message import Request
-from outkey.sending.core.request.token_place import token_prefix, with_token
+from outkey.sending.core.request.flow import AuthFlow, Send
+from outkey.sending.core.request.message import Request, Response
+from outkey.sending.core.request.token_place import with_token
 
 
 class Bearer(NamedTuple):
@@ -18,6 +17,6 @@ class Bearer(NamedTuple):
 
     def flow(self, request: Request) -> AuthFlow:
         """Add the token, by default as `Authorization: Bearer …`, and send."""
-        prefix = token_prefix(self.configuration)
-        token = self.token.derive(lambda text: tidy_token(text, prefix))
-        return (yield from send(with_token(request, self.configuration, token)))
+        sent = with_token(request, self.configuration, self.token, is_entered=True)
+        response: Response = yield Send(sent)
+        return response

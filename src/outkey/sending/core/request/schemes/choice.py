@@ -36,21 +36,21 @@ def _base_scheme(
 ) -> Scheme:
     """Return the scheme of the Authentication Type."""
     match configuration.authentication_type:
-        case AuthenticationType.NONE:
-            return NoAuthentication()
-        case AuthenticationType.BASIC:
-            return Basic(
-                configuration.username,
-                secret("password"),
-                key_as_username=configuration.key_as_username,
-            )
-        case AuthenticationType.DIGEST:
-            return Digest(configuration.username, secret("password"))
         case AuthenticationType.BEARER:
             return (
                 FetchedToken(configuration)
                 if configuration.fetches_token
                 else Bearer(configuration, secret("token"))
             )
+        case AuthenticationType.BASIC:
+            return Basic(
+                configuration.username,
+                secret("password"),
+                key_as_username=configuration.key_as_username,
+            )
+        case AuthenticationType.NONE:
+            return NoAuthentication()
+        case AuthenticationType.DIGEST:
+            return Digest(configuration.username, secret("password"))
         case other:
             assert_never(other)

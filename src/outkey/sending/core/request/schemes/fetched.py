@@ -48,20 +48,22 @@ class FetchedToken(NamedTuple):
         self, request: Request, token: AccessToken
     ) -> Generator[Any, Any, Response]:
         """Send with the token; a server may first ask for a nonce (RFC 9449 §9)."""
-        response = yield from send((yield from self._with_token(request, token)))
-        if token.kind == "DPoP" and "use_dpop_nonce" in _errors(response):
-            response = yield from send((yield from self._with_token(request, token)))
-        return response
-
-    def _with_token(
-        self, request: Request, token: AccessToken
-    ) -> Generator[Any, Any, Request]:
         sent = with_token(request, self.configuration, token.value, token.kind)
         if token.kind != "DPoP":
-            return sent
-        proof = yield from need_proof(request, token)
-        header = Header("DPoP", proof, Source.AUTHENTICATION)
-        return sent.with_headers((*sent.headers, header))
+            return (yield from send(sent))
+        response = yield from send((yield from _with_proof(sent, request, token)))
+        if "use_dpop_nonce" in _errors(response):
+            response = yield from send((yield from _with_proof(sent, request, token)))
+        return response
+
+
+def _with_proof(
+    sent: Request, request: Request, token: AccessToken
+) -> Generator[Any, Any, Request]:
+    """Return a request with its token and a proof that we have the token's key."""
+    proof = yield from need_proof(request, token)
+    header = Header("DPoP", proof, Source.AUTHENTICATION)
+    return sent.with_headers((*sent.headers, header))
 
 
 def is_rejected(

@@ -1,7 +1,7 @@
 """Authentication Type None: the request goes as it is."""
 
-from outkey.sending.core.request.flow import AuthFlow, send
-from outkey.sending.core.request.message import Request
+from outkey.sending.core.request.flow import AuthFlow, Send
+from outkey.sending.core.request.message import Request, Response
 
 
 class NoAuthentication:
@@ -9,4 +9,5 @@ class NoAuthentication:
 
     def flow(self, request: Request) -> AuthFlow:
         """Send the request unchanged."""
-        return (yield from send(request))
+        response: Response = yield Send(request)
+        return response
