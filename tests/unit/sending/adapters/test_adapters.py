@@ -20,7 +20,7 @@ from outkey.hosts.file.loading import load
 from outkey.sending.adapters.audit.audit_logging import LoggingAudit
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.adapters.transport.resolver_system import SystemResolver
-from outkey.sending.core.audit.events import Intent, Outcome
+from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal, Tag
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.reference import parse_reference
 
@@ -126,6 +126,22 @@ def test_the_log_holds_one_json_line_per_event_with_the_attempt(
         "engine:send:ended",
     ]
     assert {line["attempt"] for line in lines} == {attempt}
+
+
+def test_no_line_is_made_that_no_logger_takes(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Intent, "facts", pytest.fail)
+    audit = LoggingAudit()
+    with caplog.at_level(logging.WARNING, "outkey.audit"):
+        attempt = audit.intend(
+            Intent("acme", "", "basic", "GET", "https://a.example", "/", ("A",), 0)
+        )
+        audit.conclude(Outcome(attempt, "acme", 200, "ok", 5))
+        audit.refuse(Refusal(attempt, "acme", "", "inactive"))
+        audit.note(Change(Tag.SECRET_SET, "ada"))
+    assert len(attempt) == 32
+    assert not caplog.records
 
 
 def test_a_resolver_asks_once_and_remembers(monkeypatch: pytest.MonkeyPatch) -> None:

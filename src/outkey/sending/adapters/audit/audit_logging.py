@@ -15,21 +15,25 @@ class LoggingAudit:
 
     def intend(self, intent: Intent) -> str:
         attempt = secrets.token_hex(16)
-        self._write({"attempt": attempt, **intent.facts()})
+        if is_logged():
+            self._write({"attempt": attempt, **intent.facts()})
         return attempt
 
     def intend_all(self, intents: Sequence[Intent]) -> list[str]:
         return [self.intend(intent) for intent in intents]
 
     def note(self, *changes: Change) -> None:
-        for change in changes:
-            self._write(change._asdict())
+        if is_logged():
+            for change in changes:
+                self._write(change._asdict())
 
     def conclude(self, outcome: Outcome) -> None:
-        self._write(outcome._asdict())
+        if is_logged():
+            self._write(outcome._asdict())
 
     def refuse(self, refusal: Refusal) -> None:
-        self._write(refusal._asdict())
+        if is_logged():
+            self._write(refusal._asdict())
 
     def flush(self) -> None:
         """Do nothing: each line was written at once."""
@@ -38,5 +42,9 @@ class LoggingAudit:
         """Do nothing: each line was written at once."""
 
     def _write(self, facts: Mapping[str, object]) -> None:
-        if logger.isEnabledFor(logging.INFO):
-            logger.info("%s", json.dumps(facts))
+        logger.info("%s", json.dumps(facts))
+
+
+def is_logged() -> bool:
+    """Whether the host's logging takes these lines; most applications' does not."""
+    return logger.isEnabledFor(logging.INFO)
