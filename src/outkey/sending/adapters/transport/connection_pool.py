@@ -9,13 +9,14 @@ import select
 import selectors
 import socket
 import ssl
+import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from functools import partial
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from weakref import WeakSet
 
-from outkey.foundation.adapters.process_lock import ProcessLock
 from outkey.foundation.core.origin import Origin
 from outkey.sending.core.request.message import Proxy, Route
 
@@ -53,13 +54,21 @@ class PooledConnection(NamedTuple, Generic[AnyConnection]):
 class ConnectionPool(Generic[AnyConnection]):
     """Stores idle connections, up to a limit; closes the least recently used first."""
 
+    _lock: threading.Lock
+    _idle: OrderedDict[
+        tuple[str, Origin], deque[tuple[PooledConnection[AnyConnection], float]]
+    ]
+    _count: int
+
     def __init__(self) -> None:
-        self._lock = ProcessLock()
-        self._idle: OrderedDict[
-            tuple[str, Origin], deque[tuple[PooledConnection[AnyConnection], float]]
-        ] = OrderedDict()
+        self.begin()
+        POOLS.add(self)
+
+    def begin(self) -> None:
+        """Begin without connections; a forked child leaves its parent's alone."""
+        self._lock = threading.Lock()
+        self._idle = OrderedDict()
         self._count = 0
-        self._process = os.getpid()
 
     def take(
         self,
@@ -70,7 +79,6 @@ class ConnectionPool(Generic[AnyConnection]):
         repeatable: bool,
     ) -> PooledConnection[AnyConnection] | None:
         """Return a live connection to a vetted address with these TLS settings."""
-        self._drop_inherited()
         oldest = time.monotonic() - (
             IDLE_SECONDS if repeatable else IDLE_SECONDS_UNREPEATABLE
         )
@@ -103,7 +111,6 @@ class ConnectionPool(Generic[AnyConnection]):
 
     def close(self) -> None:
         """Close all idle connections."""
-        self._drop_inherited()
         with self._lock:
             queues = self._idle
             self._idle = OrderedDict()
@@ -133,12 +140,17 @@ class ConnectionPool(Generic[AnyConnection]):
         self._count -= 1
         return pooled
 
-    def _drop_inherited(self) -> None:
-        """After a fork, leave the parent's connections to the parent."""
-        if self._process != os.getpid():
-            self._process = os.getpid()
-            self._idle = OrderedDict()
-            self._count = 0
+
+POOLS: "WeakSet[ConnectionPool[Any]]" = WeakSet()  # of this process
+
+
+def begin_in_child() -> None:
+    """Let all pools begin anew after a fork."""
+    for pool in list(POOLS):
+        pool.begin()
+
+
+os.register_at_fork(after_in_child=begin_in_child)
 
 
 def make_input_check(connected: socket.socket) -> Callable[[], object]:
