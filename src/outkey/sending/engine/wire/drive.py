@@ -33,6 +33,7 @@ from outkey.sending.ports.sending import (
 )
 
 Result = TypeVar("Result")
+_ENDS = (Outcome, Refusal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,10 @@ async def adrive(flow: Steps[Result], runtime: AsyncRuntime) -> Result:
     failure: OutkeyError | None = None
     try:
         while True:
-            step = await run.resume(step_result, failure)
+            if runtime.worker is None:
+                step = run.resume_here(step_result, failure)
+            else:
+                step = await run.resume_in(runtime.worker, step_result, failure)
             if run.cancelled and run.may_end(step):
                 raise run.cancelled
             if step is None:
@@ -172,13 +176,10 @@ class AsyncRun(Generic[Result]):
         self.result: Result
         self.cancelled: asyncio.CancelledError | None = None
 
-    async def resume(
-        self, value: StepResult, failure: OutkeyError | None
+    async def resume_in(
+        self, worker: FlowWorker, value: StepResult, failure: OutkeyError | None
     ) -> Awaited | None:
-        """Resume the flow up to a step for the event loop; None at its end."""
-        worker = self._runtime.worker
-        if worker is None:
-            return self._resume_here(value, failure)
+        """Do as `resume_here` does, in the thread of a worker."""
         future = worker.resume(self, value, failure)
         try:
             return await future
@@ -187,9 +188,10 @@ class AsyncRun(Generic[Result]):
             self.cancelled = error
             return future.result()
 
-    def _resume_here(
+    def resume_here(
         self, value: StepResult, failure: OutkeyError | None
     ) -> Awaited | None:
+        """Resume the flow up to a step for the event loop; None at its end."""
         step = self.next(value, failure)
         while isinstance(step, Intent):
             try:
@@ -217,7 +219,7 @@ class AsyncRun(Generic[Result]):
                         self._renewing = False
                         return None  # its caller has ended
                     return step
-                if not isinstance(step, Outcome | Refusal):
+                if not isinstance(step, _ENDS):
                     return step
                 value = record(self._runtime.audit, step)
                 failure = None

@@ -5,7 +5,7 @@ Requests to APIs and to authorization servers go the same way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -140,14 +140,6 @@ def _conclude(
     started: float,
 ) -> Steps[Response]:
     """Diagnose a response, and record the outcome; of a stream, once it ends."""
-    # Made anew, here and below: replace() takes three times as long.
-    response = Response(
-        status=response.status,
-        headers=response.headers,
-        body=response.body,
-        sent=budget.sent,
-        stream=response.stream,
-    )
     diagnosis = _diagnosis(context, configuration, response, budget)
     cause = diagnosis.cause if diagnosis else None
     result = cause or "ok"
@@ -163,6 +155,7 @@ def _conclude(
                 context, configuration, budget, response.status, result, started
             ),
         )
+    # Made anew: replace() takes three times as long.
     return Response(
         status=response.status,
         headers=response.headers,
@@ -184,6 +177,9 @@ def _diagnosis(
     if budget.for_token:  # read by the rules of RFC 6749, not as an API's response
         failed = response.status >= 300
         return Diagnosis(Cause.TOKEN_ENDPOINT, NO_TEXT) if failed else None
+    if response.status < 400 and not configuration.looks_for_marker:
+        return None  # as nearly every response
+    response = replace(response, sent=budget.sent)
     judged_by = context.without_echoed_marker(configuration, response)
     return diagnose(response, judged_by, now=context.clock.now())
 
