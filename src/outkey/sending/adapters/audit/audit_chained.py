@@ -51,6 +51,7 @@ class StreamPosition:
 
     name: str
     process: int
+    codes: chain.RowCodes
     number: int
     mac: bytes
     checkpoint_number: int  # of the last row that a checkpoint states
@@ -237,11 +238,7 @@ class ChainedAudit:
             records[0] = EncodedRecord(
                 chain.with_links(first.body, streams), first.label
             )
-        return list(
-            chain.chain_rows(
-                self._key, stream.name, records, number=stream.number, mac=stream.mac
-            )
-        )
+        return list(stream.codes.chain(records, number=stream.number, mac=stream.mac))
 
     def _audit_key(self, key_id: str) -> bytes | None:
         """Return the key of streams that the same key of the ring has written."""
@@ -272,6 +269,7 @@ class ChainedAudit:
         return StreamPosition(
             name=name,
             process=os.getpid(),
+            codes=chain.RowCodes(self._key, name),
             number=0,
             mac=chain.chain_start(self._key, name),
             checkpoint_number=0,

@@ -185,20 +185,44 @@ def chain_start(key: bytes, stream: str) -> bytes:
     return code_of(key, ROW, stream=stream, number=0, content=b"")
 
 
-def _row_mac(
-    key: bytes, previous: bytes, stream: str, number: int, body: bytes
-) -> bytes:
-    """Return the code of a row."""
-    return code_of(key, ROW, stream=stream, number=number, content=previous + body)
+class RowCodes:
+    """Computes the codes of a stream's rows; the key is prepared once for all."""
+
+    __slots__ = ("_keyed", "_name", "_stream")
+
+    def __init__(self, key: bytes, stream: str) -> None:
+        self._keyed = hmac.new(key, digestmod=hashlib.sha256)
+        self._stream = stream
+        self._name = stream.encode()
+
+    def code(self, previous: bytes, number: int, body: bytes) -> bytes:
+        """Return the code of a row after the row with this code."""
+        code = self._keyed.copy()
+        code.update(_statement(ROW, self._name, number, previous + body))
+        return code.digest()
+
+    def chain(
+        self, records: Iterable[tuple[bytes, Label]], *, number: int, mac: bytes
+    ) -> Iterator[ChainRow]:
+        """Return rows for these records, after the row with this number and code."""
+        for body, label in records:
+            number += 1
+            mac = self.code(mac, number, body)
+            yield ChainRow(self._stream, number, body, mac, label)
 
 
 def code_of(
     key: bytes, kind: bytes, *, stream: str, number: int, content: bytes
 ) -> bytes:
     """Return the HMAC-SHA-256 of a statement about a stream."""
-    name = stream.encode()
-    head = struct.pack(">BIQ", len(kind), len(name), number)
-    return hmac.digest(key, head + kind + name + content, hashlib.sha256)
+    statement = _statement(kind, stream.encode(), number, content)
+    return hmac.digest(key, statement, hashlib.sha256)
+
+
+def _statement(kind: bytes, stream: bytes, number: int, content: bytes) -> bytes:
+    """Return the bytes that a code is computed of."""
+    head = struct.pack(">BIQ", len(kind), len(stream), number)
+    return head + kind + stream + content
 
 
 def chain_rows(
@@ -214,10 +238,7 @@ def chain_rows(
     Without one, they are the first rows of the stream.
     """
     previous = chain_start(key, stream) if mac is None else mac
-    for body, label in records:
-        number += 1
-        previous = _row_mac(key, previous, stream, number, body)
-        yield ChainRow(stream, number, body, previous, label)
+    return RowCodes(key, stream).chain(records, number=number, mac=previous)
 
 
 def sign_checkpoint(key: bytes, row: ChainRow) -> ChainMark:
@@ -236,7 +257,8 @@ def _is_beginning(key: bytes, row: ChainRow) -> bool:
 
     A writer of the database can plant rows, but none that this is true of.
     """
-    mac = _row_mac(key, chain_start(key, row.stream), row.stream, 1, row.body)
+    start = chain_start(key, row.stream)
+    mac = RowCodes(key, row.stream).code(start, 1, row.body)
     return row.number == 1 and hmac.compare_digest(mac, row.mac)
 
 
@@ -340,7 +362,7 @@ class StreamWalk:
     def __init__(
         self, stream: str, key: bytes, start: ChainMark | None, end: ChainMark | None
     ) -> None:
-        self._key = key
+        self._codes = RowCodes(key, stream)
         self._stream = stream
         self._end = end
         self._expected = 1
@@ -361,7 +383,7 @@ class StreamWalk:
 
     def step(self, row: ChainRow) -> None:
         """Check the next row."""
-        mac = _row_mac(self._key, self._previous, self._stream, row.number, row.body)
+        mac = self._codes.code(self._previous, row.number, row.body)
         facts = facts_of(row.body)
         if self._bad is None and (
             row.number != self._expected

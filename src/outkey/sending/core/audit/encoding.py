@@ -37,10 +37,11 @@ class IntentParts(NamedTuple):
 
 
 class OutcomeParts(NamedTuple):
-    """The text of an outcome before and after its duration."""
+    """The text of an outcome before and after its duration, and its kind."""
 
     before: str
     after: str
+    kind: str
 
 
 def encode_intent(
@@ -67,12 +68,7 @@ def encode_outcome(outcome: Outcome, at: int) -> EncodedRecord:
         f'{{"at":{at},"attempt":{attempt},{parts.before},'
         f'"duration_ms":{outcome.duration_ms},{parts.after}}}'
     )
-    label = Label(
-        at,
-        outcome.configuration,
-        outcome.outcome,
-        kind=kind_of(outcome.tag, outcome.outcome),
-    )
+    label = Label(at, outcome.configuration, outcome.outcome, parts.kind)
     return EncodedRecord(body.encode(), label)
 
 
@@ -110,4 +106,6 @@ def _encode_outcome_parts(
     """Return the facts of an outcome that stand before and after its duration."""
     before = canonical({"configuration": configuration})
     after = canonical({"outcome": outcome, "status": status, "tag": tag})
-    return OutcomeParts(before[1:-1].decode(), after[1:-1].decode())
+    return OutcomeParts(
+        before[1:-1].decode(), after[1:-1].decode(), kind_of(tag, outcome)
+    )
