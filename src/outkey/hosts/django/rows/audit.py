@@ -62,7 +62,7 @@ class DjangoAuditRows:
             if rows:
                 columns = [self._columns(row) for row in rows]
                 is_counted = self._connection.insert(columns)
-                self._last = (self._stream_id(rows[-1].stream), rows[-1])
+                self._last = (self._streams[rows[-1].stream], rows[-1])
             if sync:
                 self._connection.sync()
             # A trigger may delete or change what was inserted without an error: at

@@ -95,7 +95,7 @@ class ChainedAudit:
     def intend_all(self, intents: Sequence[Intent]) -> list[str]:
         now = self._now()
         request_id = current_request_id.get()
-        attempts = [secrets.token_hex(16) for _ in intents]
+        attempts = [os.urandom(16).hex() for _ in intents]
         records = [
             QueuedRecord(encode_intent(intent, attempt, now, request_id), awaited=True)
             for intent, attempt in zip(intents, attempts, strict=True)

@@ -2,7 +2,7 @@
 
 import json
 import logging
-import secrets
+import os
 from collections.abc import Mapping, Sequence
 
 from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal
@@ -14,7 +14,7 @@ class LoggingAudit:
     """Writes one JSON line per event at INFO; the host's logging decides where to."""
 
     def intend(self, intent: Intent) -> str:
-        attempt = secrets.token_hex(16)
+        attempt = os.urandom(16).hex()
         if is_logged():
             self._write({"attempt": attempt, **intent.facts()})
         return attempt

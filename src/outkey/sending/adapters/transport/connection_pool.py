@@ -55,8 +55,9 @@ class ConnectionPool(Generic[AnyConnection]):
     """Stores idle connections, up to a limit; closes the least recently used first."""
 
     _lock: threading.Lock
+    # By partition and origin, as texts: unlike an Origin they are hashed once.
     _idle: OrderedDict[
-        tuple[str, Origin], deque[tuple[PooledConnection[AnyConnection], float]]
+        tuple[str, str], deque[tuple[PooledConnection[AnyConnection], float]]
     ]
     _count: int
 
@@ -82,7 +83,8 @@ class ConnectionPool(Generic[AnyConnection]):
         oldest = time.monotonic() - (
             IDLE_SECONDS if repeatable else IDLE_SECONDS_UNREPEATABLE
         )
-        while entry := self._pop((route.partition, origin)):
+        key = route.partition, origin.bound
+        while entry := self._pop(key):
             pooled, since = entry
             usable = (
                 pooled.context is context
@@ -99,7 +101,7 @@ class ConnectionPool(Generic[AnyConnection]):
         self, partition: str, origin: Origin, pooled: PooledConnection[AnyConnection]
     ) -> None:
         """Store a connection that has no exchange in progress."""
-        key = partition, origin
+        key = partition, origin.bound
         with self._lock:
             queue = self._idle.pop(key, None) or deque()
             queue.append((pooled, time.monotonic()))
@@ -120,7 +122,7 @@ class ConnectionPool(Generic[AnyConnection]):
                 pooled.connection.close()
 
     def _pop(
-        self, key: tuple[str, Origin]
+        self, key: tuple[str, str]
     ) -> tuple[PooledConnection[AnyConnection], float] | None:
         with self._lock:
             queue = self._idle.get(key)

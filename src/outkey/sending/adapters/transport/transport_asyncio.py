@@ -208,8 +208,11 @@ class _AsyncConnection(asyncio.Protocol):
         self._response_future = self._loop.create_future()
         self._last_activity = self._loop.time()
         self._set_timer()
-        self._unsent = message if len(message) <= _CHUNK else memoryview(message)
-        self._write_more()
+        if len(message) <= _CHUNK and not self._full:
+            self._transport.write(message)
+        else:
+            self._unsent = memoryview(message)
+            self._write_more()
         return self._response_future
 
     async def start_tls(self, context: ssl.SSLContext, host: str, wait: float) -> None:

@@ -63,7 +63,8 @@ def encode_outcome(outcome: Outcome, at: int) -> EncodedRecord:
     parts = _encode_outcome_parts(
         outcome.configuration, outcome.outcome, outcome.status, outcome.tag
     )
-    attempt = CANONICAL_JSON.encode(outcome.attempt)
+    attempt = outcome.attempt
+    attempt = f'"{attempt}"' if attempt.isalnum() else CANONICAL_JSON.encode(attempt)
     body = (
         f'{{"at":{at},"attempt":{attempt},{parts.before},'
         f'"duration_ms":{outcome.duration_ms},{parts.after}}}'

@@ -20,11 +20,13 @@ class ClockOffsets:
     """
 
     def __init__(self) -> None:
-        self._measured: dict[tuple[str, Origin], tuple[float, float]] = {}
+        # By name and origin, as texts: unlike an Origin they are hashed once.
+        self._measured: dict[tuple[str, str], tuple[float, float]] = {}
 
     def note(self, name: str, origin: Origin, response: Response, clock: Clock) -> None:
         """Measure the offset by a response that has just arrived."""
-        measured_at, _ = self._measured.get((name, origin), (-_LOOK_AGAIN, 0.0))
+        key = name, origin.bound
+        measured_at, _ = self._measured.get(key, (-_LOOK_AGAIN, 0.0))
         now = clock.monotonic()
         if now - measured_at < _LOOK_AGAIN:
             return
@@ -36,9 +38,9 @@ class ClockOffsets:
             return
         if len(self._measured) >= _MOST:
             self._measured.clear()
-        self._measured[name, origin] = now, offset if abs(offset) > _EXACT else 0.0
+        self._measured[key] = now, offset if abs(offset) > _EXACT else 0.0
 
     def of(self, name: str, origin: Origin, clock: Clock) -> int:
         """Return by how many seconds that clock is ahead of ours; 0 if unknown."""
-        measured_at, offset = self._measured.get((name, origin), (0.0, 0.0))
+        measured_at, offset = self._measured.get((name, origin.bound), (0.0, 0.0))
         return round(offset) if clock.monotonic() - measured_at < _BELIEVED else 0
