@@ -34,7 +34,7 @@ from send import Candidate, Mode, fastest, is_quiet, measure
 TASKS = 50
 ON_LOOP = Mode(f"{TASKS} tasks", TASKS, 1000, 24)
 BARE, BARE_AGAIN, OURS, AUDITED = "aiohttp", "aiohttp again", "outkey", "outkey audited"
-LIMIT, AUDITED_LIMIT, MORE = 1.25, 2.2, 2
+LIMIT, AUDITED_LIMIT, MORE = 1.2, 2.0, 2
 _EXPECTED = (200, 1024)
 Send = Callable[[], Awaitable[tuple[int, int]]]  # status and length of the body
 
