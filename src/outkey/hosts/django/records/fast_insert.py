@@ -18,9 +18,9 @@ from typing import Any
 from django.db import connections, models, router
 from django.db.models.fields import NOT_PROVIDED
 
+from outkey.foundation.adapters.postgresql_text import array_literal
 from outkey.hosts.django.records.fields import AnyField, decimal_pattern
 from outkey.hosts.django.rows.raw_sql import execute
-from outkey.hosts.django.rows.sql_lists import array_literal
 
 # Not those of files and of generated columns.
 FIELD_MODULES = {

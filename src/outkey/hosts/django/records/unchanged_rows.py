@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from django.db import DEFAULT_DB_ALIAS, connections, models, router
 
+from outkey.foundation.adapters.postgresql_text import array_literal
 from outkey.hosts.django.records.fast_insert import (
     array_types,
     is_django_field,
@@ -21,7 +22,6 @@ from outkey.hosts.django.records.marks import RunIds
 from outkey.hosts.django.records.open_model import OpenModel
 from outkey.hosts.django.records.row_cleaning import Row
 from outkey.hosts.django.rows.raw_sql import execute
-from outkey.hosts.django.rows.sql_lists import array_literal
 from outkey.sync.core.mapping.records import Written
 
 _TEXTS = (models.CharField, models.TextField)

@@ -7,13 +7,14 @@ from operator import attrgetter
 
 from django.db import DatabaseError, connection
 
+from outkey.foundation.adapters.postgresql_text import array_literal
 from outkey.foundation.core.errors import RowUnreadable, unknown_line
 from outkey.foundation.core.groups import groups_of
 from outkey.foundation.core.stored_values import is_odd, read_count, read_text
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.models import SyncLine
 from outkey.hosts.django.rows.raw_sql import execute, wrap_errors_of_methods
-from outkey.hosts.django.rows.sql_lists import array_literal, text_list
+from outkey.hosts.django.rows.sql_lists import text_list
 from outkey.sync.core.push.ledger import LedgerEntry
 
 GROUP = 1000  # entries of one statement

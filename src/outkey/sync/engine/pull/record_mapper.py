@@ -8,7 +8,13 @@ from outkey.sync.core.mapping.columns import Column, ColumnMapping, map_columns
 from outkey.sync.core.mapping.excerpt import NO_VALUE, json_kind
 from outkey.sync.core.mapping.keys import key_text
 from outkey.sync.core.mapping.mapping import Unmapped, resolve_transform
-from outkey.sync.core.mapping.records import HostField, WriteOutcome, Written
+from outkey.sync.core.mapping.records import (
+    CREATED,
+    UNCHANGED,
+    HostField,
+    WriteOutcome,
+    Written,
+)
 from outkey.sync.core.mapping.transforms import MappingContext
 from outkey.sync.core.paging.response import MAX_FIELDS, size_fault
 from outkey.sync.core.run.effects import Effect
@@ -164,7 +170,7 @@ def write_rows(
 ) -> list[Effect]:
     """Write rows, each key once, and return what became of each."""
     mapped_rows = [row for row in mapped if not isinstance(row, Unmapped)]
-    mapped_keys = [key_of(keys, row) for row in mapped_rows]
+    mapped_keys = keys_of(keys, mapped_rows)
     # Nearly every page: all records were mapped, and no key is missing or there twice.
     if len(mapped_rows) == len({*mapped_keys}) == len(mapped) and all(
         map(all, mapped_keys)
@@ -211,8 +217,22 @@ def key_of(keys: Sequence[str], row: Mapping[str, object] | Unmapped) -> KeyText
     return tuple(["" if part is None else str(part) for part in parts])
 
 
+def keys_of(keys: Sequence[str], rows: Sequence[Row]) -> list[KeyTexts]:
+    """Return the keys of rows as `key_of` does, in a few steps for all of them."""
+    columns = [[row.get(name) for row in rows] for name in keys]
+    texts = [
+        column
+        if set(map(type, column)) == {str}
+        else ["" if part is None else str(part) for part in column]
+        for column in columns
+    ]
+    return list(zip(*texts, strict=True))
+
+
 def effect_of(key: KeyTexts, row: Mapping[str, object], written: Written) -> Effect:
     """Return the effect of a row that the host has written or compared."""
+    if written is CREATED or written is UNCHANGED:  # nearly all
+        return Effect(written.outcome, key_text(key), row, changes=written.changes)
     effect = Effect(
         written.outcome,
         key_text(key),

@@ -4,7 +4,6 @@ The rows go into a temporary table. The database compares them with those that i
 writes what differs, and returns only what became of those.
 """
 
-from collections.abc import Iterable
 from itertools import compress
 from typing import Any
 
@@ -58,9 +57,8 @@ class StagedRows:
         driver: Any = self._table.connection.connection.driver_connection
         with driver.cursor() as cursor:
             cursor.execute(sql.stage_statements())
-            copy_rows(
-                self._table, sql.stage, (NUMBER, *page.names), self._numbered_rows(page)
-            )
+            names = (NUMBER, *page.names)
+            copy_rows(self._table, sql.stage, names, self._numbered_columns(page))
             # Not prepared: the plan would stay that of a table with a few rows.
             statement = sql.merge_statement(marks_all=marks_all)
             cursor.execute(statement, mark._asdict(), prepare=False)
@@ -76,12 +74,12 @@ class StagedRows:
                 results[number] = written_update(changed)
         return [results.get(number, UNCHANGED) for number in page.numbers]
 
-    def _numbered_rows(self, page: CheckedRows) -> Iterable[tuple[object, ...]]:
-        """Return the values of rows as the driver writes them, after their numbers."""
+    def _numbered_columns(self, page: CheckedRows) -> list[list[object]]:
+        """Return the values as the driver writes them, after the numbers of rows."""
         numbers = [number for number in page.numbers if number not in page.refused]
         rows = [page.rows[number] for number in numbers]
         columns = [
             self._table.encode_column(name, [row[name] for row in rows])
             for name in page.names
         ]
-        return zip(numbers, *columns, strict=True)
+        return [list(numbers), *columns]
