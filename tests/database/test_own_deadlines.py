@@ -12,6 +12,7 @@ from django.db import DatabaseError, connection, connections, transaction
 from cli.conftest import Terminal
 from database.conftest import Cluster, configure
 from database.hostile_servers import PostgresqlClient, SilentClient, served
+from outkey.foundation.adapters import postgresql_deadlines
 from outkey.foundation.adapters.postgresql_deadlines import (
     AsyncDeadlineConnection,
     DeadlineConnection,
@@ -131,6 +132,26 @@ def test_the_queue_of_the_workers_gives_up_too(own: str) -> None:
         assert ours.closed
 
     asyncio.run(asyncio.wait_for(sleep(), SOON))
+
+
+def test_a_connection_that_listens_lets_the_event_loop_rest(
+    own: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+
+    def look() -> float:
+        looks.append(time.monotonic())
+        return looks[-1]
+
+    async def listen() -> None:
+        ours = await AsyncDeadlineConnection.connect(own, autocommit=True)
+        await ours.execute("LISTEN outkey_test")
+        monkeypatch.setattr(postgresql_deadlines, "monotonic", look)
+        assert [note async for note in ours.notifies(timeout=1.5)] == []
+        await ours.close()
+
+    asyncio.run(asyncio.wait_for(listen(), SOON))
+    assert 1 <= len(looks) < 6  # psycopg's own interval would make it 15
 
 
 @pytest.mark.parametrize("handler", [SilentClient, PostgresqlClient])

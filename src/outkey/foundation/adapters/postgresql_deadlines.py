@@ -19,6 +19,7 @@ LOGIN_SECONDS = 5.0  # for the first response after the login
 STATEMENT_SECONDS = 60
 LONG_STATEMENT_SECONDS = 600  # of one that is about all rows of a table
 LOCK_SECONDS = 5
+WAKE_SECONDS = 1.0  # how often an event loop looks whether a deadline has passed
 LATER_SECONDS = 5.0  # the server ends a statement first
 IDLE_SECONDS = 60  # a transaction whose process is suspended must not block others
 # So the kernel notices within a minute that a server has disappeared.
@@ -88,7 +89,8 @@ class DeadlineConnection(Connection[Any]):
 class AsyncDeadlineConnection(AsyncConnection[Any]):
     """The same, for the queue of the workers.
 
-    They listen for notifications for half of this time at most.
+    They listen for notifications for half of this time at most. psycopg would wake up
+    ten times a second for the deadline; on an event loop nothing else needs that.
     """
 
     patience = STATEMENT_SECONDS + LATER_SECONDS
@@ -100,6 +102,8 @@ class AsyncDeadlineConnection(AsyncConnection[Any]):
         **options: Any,  # noqa: ANN401
     ) -> Result:
         """Do what psycopg does with every request to the server, with a deadline."""
+        if not arguments:
+            options.setdefault("interval", WAKE_SECONDS)
         try:
             return await super().wait(limit(gen, self.patience), *arguments, **options)
         except NoResponse:
@@ -112,7 +116,7 @@ def limit(
 ) -> Generator[Any, Any, Result]:
     """Return a generator of psycopg that raises NoResponse after some seconds.
 
-    psycopg continues it whenever the socket is ready, and at least every 100 ms.
+    psycopg continues it whenever the socket is ready, and at least once a second.
     """
     deadline = monotonic() + seconds
     try:
