@@ -71,6 +71,12 @@ def successor(
     return SecretState(origin, reference, version, set_at, set_by)
 
 
+def parse_token_header(text: str) -> tuple[str, str]:
+    """Return where requests carry a token: header, cookie or query, and its name."""
+    kind, colon, name = text.partition(":")
+    return (kind, name) if colon else ("header", text)
+
+
 @dataclass(frozen=True, slots=True)
 class Configuration:
     """One external API: where it is, and how requests to it authenticate."""
@@ -170,8 +176,7 @@ class Configuration:
     @property
     def token_place(self) -> tuple[str, str]:
         """Where requests carry their token: header, cookie or query, and its name."""
-        kind, colon, name = self.token_header.partition(":")
-        return (kind, name) if colon else ("header", self.token_header)
+        return parse_token_header(self.token_header)
 
     @property
     def uses_dpop(self) -> bool:

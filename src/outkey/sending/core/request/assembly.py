@@ -32,8 +32,8 @@ from outkey.sending.core.request.flow import (
 from outkey.sending.core.request.headers import (
     check_name,
     check_value,
-    composed,
     tidy_value,
+    with_composed_headers,
 )
 from outkey.sending.core.request.message import (
     BodySource,
@@ -186,7 +186,7 @@ def authenticated_request(
                     assert_never(step)
     finally:
         flow.close()
-    return composed(step.request)
+    return with_composed_headers(step.request)
 
 
 def redirected_request(

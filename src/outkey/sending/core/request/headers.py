@@ -164,7 +164,7 @@ def looks_like_credential(name: str) -> bool:
     return bool(_CREDENTIAL_NAME.search(name))
 
 
-def composed(request: Request) -> Request:
+def with_composed_headers(request: Request) -> Request:
     """Return a request whose headers are merged; the same one if nothing is."""
     headers = compose(request.headers)
     return request if headers is request.headers else request.with_headers(headers)

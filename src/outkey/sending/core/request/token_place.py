@@ -8,7 +8,10 @@ from outkey.foundation.core.errors import HeaderFormatError, ParameterConflict
 from outkey.foundation.core.origin import parameter_names
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
-from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.configuration import (
+    Configuration,
+    parse_token_header,
+)
 from outkey.sending.core.request.headers import check_token, tidy_token
 from outkey.sending.core.request.message import Header, Request, Source
 
@@ -23,11 +26,6 @@ class TokenPlace(NamedTuple):
     name: str
     prefix: str  # the text before the token, with its space
     is_entered: bool  # by a user, who may have pasted it with spaces or its prefix
-
-    @property
-    def header_name(self) -> str:
-        """The name of the header that has the token."""
-        return "Cookie" if self.kind == "cookie" else self.name
 
     def write(self, token: str) -> str:
         """Return a token as it is written in this place, or raise."""
@@ -52,11 +50,13 @@ def with_token(
     """Return a request with its token; `kind` is the word before it by default."""
     place = place_of(configuration, kind, is_entered=is_entered)
     value = token.derive_once(place.write)
+    name = place.name
     if place.kind == "query":
-        return with_parameter(request, place.name, value)
+        return with_parameter(request, name, value)
     if place.kind == "cookie":
         _refuse_second_cookie(request)
-    header = Header(place.header_name, value, Source.AUTHENTICATION)
+        name = "Cookie"
+    header = Header(name, value, Source.AUTHENTICATION)
     return request.with_headers((*request.headers, header))
 
 
@@ -76,11 +76,8 @@ def _place_of(
     kind: str,
     is_entered: bool,  # noqa: FBT001 - by position, which the cache finds sooner
 ) -> TokenPlace:
-    """Return the place that a Token header and a Token prefix name."""
-    place, colon, name = token_header.partition(":")
-    if not colon:
-        place = "header"
-        name = token_header
+    """Return a place; the texts it depends on are hashed sooner than all settings."""
+    place, name = parse_token_header(token_header)
     if token_prefix is None:
         in_authorization = token_header.lower() == "authorization"
         token_prefix = kind if in_authorization else ""

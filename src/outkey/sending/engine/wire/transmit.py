@@ -30,7 +30,7 @@ from outkey.sending.core.audit.events import (
 from outkey.sending.core.diagnosis.diagnose import diagnose
 from outkey.sending.core.diagnosis.evidence import Diagnosis
 from outkey.sending.core.request.addresses import is_address
-from outkey.sending.core.request.headers import composed
+from outkey.sending.core.request.headers import with_composed_headers
 from outkey.sending.core.request.message import Proxy, Request, Response, Route
 from outkey.sending.core.request.proxy import own_failure, proxy_failure
 from outkey.sending.core.request.sent_secrets import secrets_in
@@ -94,7 +94,7 @@ def transmit(
     budget: RequestBudget,
 ) -> Steps[Response]:
     """Send a request to its destination and return the diagnosed response."""
-    request = composed(request)
+    request = with_composed_headers(request)
     proxy = context.proxy_of(configuration)
     addresses = yield from _vet_addresses(
         context, configuration, request.origin, proxy, budget
