@@ -79,7 +79,7 @@ def test_stored_records_of_the_audit_get_their_kinds_and_the_chain_stays_whole()
     records = [(chain.canonical(facts), chain.label_of(facts)) for facts in events]
     stream = Stream.objects.create(name="k.a")
     with connection.cursor() as cursor:
-        for row in chain.chain_rows(key, "k.a", records):
+        for row in chain.RowCodes(key, "k.a").chain(records):
             at, configuration, outcome, *_ = row.label
             cursor.execute(
                 "INSERT INTO outkey_auditrecord (stream_id, number, at, configuration,"

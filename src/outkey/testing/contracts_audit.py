@@ -14,7 +14,7 @@ def rows_at(stream: str, *moments: int) -> list[chain.ChainRow]:
     """Return the first rows of a stream, recorded at these times."""
     facts = [{"at": at, "configuration": "acme", "outcome": "ok"} for at in moments]
     records = [(chain.canonical(fact), chain.label_of(fact)) for fact in facts]
-    return list(chain.chain_rows(KEY, stream, records))
+    return list(chain.RowCodes(KEY, stream).chain(records))
 
 
 class AuditRowsContract(ABC):
@@ -67,7 +67,7 @@ class AuditRowsContract(ABC):
             {"at": 6, "tag": Tag.LINE_SAVED, "actor": "ben"},
         ]
         records = [(chain.canonical(fact), chain.label_of(fact)) for fact in events]
-        rows = list(chain.chain_rows(KEY, "k.a", records))
+        rows = list(chain.RowCodes(KEY, "k.a").chain(records))
         table.append(rows)
         assert list(table.read()) == rows
 

@@ -266,12 +266,13 @@ class ChainedAudit:
 
     def _new_stream(self) -> StreamPosition:
         name = chain.stream_name(secrets.token_hex(8), self._key_id)
+        codes = chain.RowCodes(self._key, name)
         return StreamPosition(
             name=name,
             process=os.getpid(),
-            codes=chain.RowCodes(self._key, name),
+            codes=codes,
             number=0,
-            mac=chain.chain_start(self._key, name),
+            mac=codes.start(),
             checkpoint_number=0,
             tried_number=0,
             tried_at=self._clock.monotonic(),

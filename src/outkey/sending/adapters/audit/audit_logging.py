@@ -3,7 +3,7 @@
 import json
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal
 
@@ -15,25 +15,21 @@ class LoggingAudit:
 
     def intend(self, intent: Intent) -> str:
         attempt = os.urandom(16).hex()
-        if is_logged():
-            self._write({"attempt": attempt, **intent.facts()})
+        self._write(lambda: {"attempt": attempt, **intent.facts()})
         return attempt
 
     def intend_all(self, intents: Sequence[Intent]) -> list[str]:
         return [self.intend(intent) for intent in intents]
 
     def note(self, *changes: Change) -> None:
-        if is_logged():
-            for change in changes:
-                self._write(change._asdict())
+        for change in changes:
+            self._write(change._asdict)
 
     def conclude(self, outcome: Outcome) -> None:
-        if is_logged():
-            self._write(outcome._asdict())
+        self._write(outcome._asdict)
 
     def refuse(self, refusal: Refusal) -> None:
-        if is_logged():
-            self._write(refusal._asdict())
+        self._write(refusal._asdict)
 
     def flush(self) -> None:
         """Do nothing: each line was written at once."""
@@ -41,10 +37,7 @@ class LoggingAudit:
     def close(self) -> None:
         """Do nothing: each line was written at once."""
 
-    def _write(self, facts: Mapping[str, object]) -> None:
-        logger.info("%s", json.dumps(facts))
-
-
-def is_logged() -> bool:
-    """Whether the host's logging takes these lines; most applications' does not."""
-    return logger.isEnabledFor(logging.INFO)
+    def _write(self, facts: Callable[[], Mapping[str, object]]) -> None:
+        # Called only then: most applications do not log at INFO.
+        if logger.isEnabledFor(logging.INFO):
+            logger.info("%s", json.dumps(facts()))

@@ -180,11 +180,6 @@ def key_id_of(stream: str) -> str:
     return stream.partition(".")[0]
 
 
-def chain_start(key: bytes, stream: str) -> bytes:
-    """Return the value that takes the place of a code before the first row."""
-    return code_of(key, ROW, stream=stream, number=0, content=b"")
-
-
 class RowCodes:
     """Computes the codes of a stream's rows; the key is prepared once for all."""
 
@@ -195,6 +190,10 @@ class RowCodes:
         self._stream = stream
         self._name = stream.encode()
 
+    def start(self) -> bytes:
+        """Return the value that takes the place of a code before the first row."""
+        return self.code(b"", 0, b"")
+
     def code(self, previous: bytes, number: int, body: bytes) -> bytes:
         """Return the code of a row after the row with this code."""
         code = self._keyed.copy()
@@ -202,13 +201,21 @@ class RowCodes:
         return code.digest()
 
     def chain(
-        self, records: Iterable[tuple[bytes, Label]], *, number: int, mac: bytes
+        self,
+        records: Iterable[tuple[bytes, Label]],
+        *,
+        number: int = 0,
+        mac: bytes | None = None,
     ) -> Iterator[ChainRow]:
-        """Return rows for these records, after the row with this number and code."""
+        """Return rows for these bodies and labels, after the row of a number and code.
+
+        Without one, they are the first rows of the stream.
+        """
+        previous = self.start() if mac is None else mac
         for body, label in records:
             number += 1
-            mac = self.code(mac, number, body)
-            yield ChainRow(self._stream, number, body, mac, label)
+            previous = self.code(previous, number, body)
+            yield ChainRow(self._stream, number, body, previous, label)
 
 
 def code_of(
@@ -220,25 +227,9 @@ def code_of(
 
 
 def _statement(kind: bytes, stream: bytes, number: int, content: bytes) -> bytes:
-    """Return the bytes that a code is computed of."""
+    """Return the bytes that a code is computed from."""
     head = struct.pack(">BIQ", len(kind), len(stream), number)
     return head + kind + stream + content
-
-
-def chain_rows(
-    key: bytes,
-    stream: str,
-    records: Iterable[tuple[bytes, Label]],
-    *,
-    number: int = 0,
-    mac: bytes | None = None,
-) -> Iterator[ChainRow]:
-    """Return rows for these bodies and labels, after the row with this number and code.
-
-    Without one, they are the first rows of the stream.
-    """
-    previous = chain_start(key, stream) if mac is None else mac
-    return RowCodes(key, stream).chain(records, number=number, mac=previous)
 
 
 def sign_checkpoint(key: bytes, row: ChainRow) -> ChainMark:
@@ -257,8 +248,8 @@ def _is_beginning(key: bytes, row: ChainRow) -> bool:
 
     A writer of the database can plant rows, but none that this is true of.
     """
-    start = chain_start(key, row.stream)
-    mac = RowCodes(key, row.stream).code(start, 1, row.body)
+    codes = RowCodes(key, row.stream)
+    mac = codes.code(codes.start(), 1, row.body)
     return row.number == 1 and hmac.compare_digest(mac, row.mac)
 
 
@@ -366,7 +357,7 @@ class StreamWalk:
         self._stream = stream
         self._end = end
         self._expected = 1
-        self._previous = chain_start(key, stream)
+        self._previous = self._codes.start()
         self._bad: str | None = None
         self._met_end = end is None
         self.unprotected = 0  # rows after the last checkpoint

@@ -69,7 +69,7 @@ def encode_outcome(outcome: Outcome, at: int) -> EncodedRecord:
         f'{{"at":{at},"attempt":{attempt},{parts.before},'
         f'"duration_ms":{outcome.duration_ms},{parts.after}}}'
     )
-    label = Label(at, outcome.configuration, outcome.outcome, parts.kind)
+    label = Label(at, outcome.configuration, outcome.outcome, kind=parts.kind)
     return EncodedRecord(body.encode(), label)
 
 

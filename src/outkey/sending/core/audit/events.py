@@ -219,20 +219,20 @@ def intent_of(
     actor: str = "",
 ) -> Intent:
     """Describe a request that is about to be sent, without its query and its values."""
-    script = Source.SCRIPT  # before the loop: an enumeration finds it by a call
+    script = Source.SCRIPT  # looked up once: each look-up of a member is a call
     # A script chooses its names, and could encode its secret in them.
     header_names = [
         "(script)" if source is script else name for name, _, source in request.headers
     ]
     return Intent(
-        configuration.name,
-        line,
-        str(configuration.authentication_type),
-        request.method,
-        str(request.origin),
-        path_template(request.target),
-        tuple(header_names),
-        retry,
-        tag,
+        configuration=configuration.name,
+        line=line,
+        authentication_type=str(configuration.authentication_type),
+        method=request.method,
+        origin=str(request.origin),
+        path=path_template(request.target),
+        header_names=tuple(header_names),
+        retry=retry,
+        tag=tag,
         actor=actor,
     )

@@ -32,8 +32,8 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.chain import (
     ChainRow,
+    RowCodes,
     canonical,
-    chain_rows,
     label_of,
     sign_checkpoint,
     sign_sighting,
@@ -463,7 +463,7 @@ class Runtime:
             facts = event._asdict() | {"at": round(at * 1000)}
             facts = {n: str(v) if isinstance(v, Tag) else v for n, v in facts.items()}
             bodies.append((canonical(facts), label_of(facts)))
-        rows = list(chain_rows(KEY, stream, bodies))
+        rows = list(RowCodes(KEY, stream).chain(bodies))
         self.rows.append(rows)
         if signed:
             self.checkpoints.append(sign_checkpoint(KEY, rows[-1]))

@@ -33,7 +33,7 @@ class Recorder:
         record = {"at": at, "tag": tag, "configuration": "shop", **facts}
         body = chain.canonical(record)
         label = chain.label_of(record)
-        self.rows.append(list(chain.chain_rows(b"k" * 32, "k.a", [(body, label)])))
+        self.rows.append(list(chain.RowCodes(b"k" * 32, "k.a").chain([(body, label)])))
 
     def begin(self, line: str = "", path: str = "/orders", **facts: object) -> str:
         self._attempts += 1

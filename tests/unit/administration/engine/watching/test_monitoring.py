@@ -53,7 +53,7 @@ from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_times import SKEW_SECONDS
 from outkey.foundation.engine.duties import MONITORING, SCHEDULES, Duties
 from outkey.sending.adapters.configurations_memory import MemoryConfigurations
-from outkey.sending.core.audit.chain import canonical, chain_rows, label_of
+from outkey.sending.core.audit.chain import RowCodes, canonical, label_of
 from outkey.sending.core.audit.events import Change, Refusal
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import CustomHeader
@@ -592,7 +592,7 @@ class Bench:
     def record(self, facts: dict[str, object]) -> None:
         stream = f"k.{len(self.rows.rows)}"
         made = [(canonical(facts), label_of(facts))]
-        self.rows.append(list(chain_rows(KEY, stream, made)))
+        self.rows.append(list(RowCodes(KEY, stream).chain(made)))
 
     def look(self, minutes: float = 1.0) -> list[str]:
         self.clock.advance(minutes * 60)
@@ -818,7 +818,7 @@ def test_pruning_without_anything_old_records_nothing() -> None:
     administration = administration_of(fake)
     trail = AuditTrail(rows, MemoryCheckpoints(), lambda _: KEY)
     facts = {"at": 5000, "configuration": "acme"}
-    rows.append(list(chain_rows(KEY, "k.a", [(canonical(facts), label_of(facts))])))
+    rows.append(list(RowCodes(KEY, "k.a").chain([(canonical(facts), label_of(facts))])))
     assert trail.prune_expired(administration, 4.0) == 0
     assert fake.audit.events == []
     assert trail.prune_expired(administration, 6.0) == 1

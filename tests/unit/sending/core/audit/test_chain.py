@@ -10,8 +10,8 @@ from outkey.sending.core.audit.chain import (
     ChainRow,
     ChainVerdict,
     Label,
+    RowCodes,
     canonical,
-    chain_rows,
     facts_of,
     genuine_streams,
     label_of,
@@ -31,7 +31,7 @@ def rows_of(process: str, count: int, key_id: str = "k1") -> list[ChainRow]:
     stream, key = stream_name(process, key_id), KEYS[key_id]
     facts = [{"at": n, "configuration": "acme", "outcome": "ok"} for n in range(count)]
     records = [(canonical(fact), label_of(fact)) for fact in facts]
-    return list(chain_rows(key, stream, records))
+    return list(RowCodes(key, stream).chain(records))
 
 
 def check(
@@ -108,7 +108,7 @@ def test_a_stream_continued_in_another_way_does_not_fit_its_checkpoint() -> None
     rows = rows_of("a", 10)
     key = KEYS["k1"]
     other = list(
-        chain_rows(key, "k1.a", [(b"{}", Label())] * 5, number=5, mac=rows[4].mac)
+        RowCodes(key, "k1.a").chain([(b"{}", Label())] * 5, number=5, mac=rows[4].mac)
     )
     verdict = check(rows[:5] + other, [end_of(rows)])
     assert verdict.first_bad == "k1.a:10 (rows are missing at the end)"
@@ -215,7 +215,7 @@ def following(process: str, *streams: str) -> list[ChainRow]:
     stream = stream_name(process, "k1")
     first = with_links(canonical({"at": 1, "tag": "engine:x"}), streams)
     records = [(first, label_of(facts_of(first))), (b"{}", Label())]
-    return list(chain_rows(KEYS["k1"], stream, records))
+    return list(RowCodes(KEYS["k1"], stream).chain(records))
 
 
 def test_a_missing_stream_is_noticed_by_the_one_that_followed_it() -> None:
