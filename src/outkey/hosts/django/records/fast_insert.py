@@ -181,19 +181,17 @@ def _insert_of_values(model: type[models.Model], alias: str, count: int) -> str:
 @lru_cache(maxsize=100)
 def _insert_of_arrays(model: type[models.Model], alias: str) -> str:
     """Return SQL that inserts rows from one array for each column."""
-    types = array_types(_inserted_fields(model), alias)
-    arrays = ", ".join(f"%s::{name}[]" for name in types)
+    arrays = array_parameters(_inserted_fields(model), alias)
     return _insert_from(model, alias, f"SELECT * FROM unnest({arrays})")  # noqa: S608 - names of types
 
 
-def array_types(fields: Iterable[AnyField], alias: str) -> list[str]:
-    """Return the types of PostgreSQL for columns, without their length.
-
-    With its length a type would cut off what is too long.
-    """
-    return [
+def array_parameters(fields: Iterable[AnyField], alias: str) -> str:
+    """Return SQL with an array of PostgreSQL as a parameter for each column."""
+    # With its length a type would cut off what is too long.
+    types = [
         _PRECISION.sub("", str(field.db_type(connections[alias]))) for field in fields
     ]
+    return ", ".join(f"%s::{name}[]" for name in types)
 
 
 def _insert_from(model: type[models.Model], alias: str, source: str) -> str:

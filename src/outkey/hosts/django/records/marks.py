@@ -22,17 +22,15 @@ REPLACING = (
     " ON CONFLICT (line_id, target, record)"
     " DO UPDATE SET run = excluded.run, archived = excluded.archived"
 )
-SELECTING = (
-    "SELECT record, run, archived FROM outkey_syncmark"
-    " WHERE line_id = %s AND target = %s AND record"
-)
+SELECTING = "SELECT record, run, archived FROM outkey_syncmark WHERE"
+OF_LINE = "line_id = %s AND target = %s"
 SELECTING_STATEMENTS = {
-    "sqlite": f"{SELECTING} IN (SELECT value FROM json_each(%s))",  # noqa: S608 - constants
-    # Each by the index. Of a table that it has not analyzed yet, PostgreSQL would read
-    # all marks of the line instead, for every page.
+    "sqlite": f"{SELECTING} record IN (SELECT value FROM json_each(%s)) AND {OF_LINE}",  # noqa: S608 - constants
+    # LATERAL and LIMIT, so that each is looked up by the index: in a table that it has
+    # not analyzed yet, PostgreSQL would read all marks of the line for every page.
     "postgresql": (
         "SELECT mark.* FROM unnest(%s::text[]) AS listed(value),"  # noqa: S608 - constants
-        f" LATERAL ({SELECTING} = listed.value LIMIT 1) AS mark"
+        f" LATERAL ({SELECTING} {OF_LINE} AND record = listed.value LIMIT 1) AS mark"
     ),
 }
 
@@ -51,9 +49,7 @@ def last_marks(
     if not ids:
         return {}
     vendor = connection.vendor
-    values: list[object] = [line, model.name]
-    # In the order of the placeholders.
-    values.insert(0 if vendor == "postgresql" else 2, text_list(vendor, ids))
+    values = [text_list(vendor, ids), line, model.name]
     rows = execute(SELECTING_STATEMENTS[vendor], values).fetchall()
     return {
         record: (read_count(run), is_archived is True)
@@ -68,10 +64,10 @@ def put_marks(model: OpenModel, mark: RunIds, ids: Sequence[str]) -> None:
 
 
 def put_first_marks(model: OpenModel, mark: RunIds, ids: Sequence[str]) -> None:
-    """Store that a run has made these records.
+    """Store that a run has created these records.
 
-    PostgreSQL takes half the time if it does not have to expect marks. An ID that was
-    used before may have one.
+    PostgreSQL takes half the time without ON CONFLICT. A record whose ID was used
+    before may have a mark all the same.
     """
     try:
         with transaction.atomic():

@@ -1,7 +1,7 @@
 """Rows that change nothing: PostgreSQL compares them, and marks their records as seen.
 
 Django takes three times as long to make an instance of a record as PostgreSQL takes to
-compare one. What differs, is new or is archived is left to the instances.
+compare one. Rows that are new, differ, or have an archived record need the instances.
 """
 
 # ruff: noqa: SLF001 - _meta is a documented interface of Django
@@ -13,7 +13,7 @@ from django.db import DEFAULT_DB_ALIAS, connections, models, router
 
 from outkey.foundation.adapters.postgresql_text import array_literal
 from outkey.hosts.django.records.fast_insert import (
-    array_types,
+    array_parameters,
     is_django_field,
     stored_values,
 )
@@ -25,9 +25,9 @@ from outkey.hosts.django.rows.raw_sql import execute
 from outkey.sync.core.mapping.records import Written
 
 _TEXTS = (models.CharField, models.TextField)
-# `found` has each row whose record is the same: its number, the id of the record, and
-# the mark of that. OFFSET 0 and the array: each is looked up by its index, also in a
-# table that PostgreSQL has not analyzed.
+# `found` has each row that changes nothing: its number, the ID of its record, and the
+# mark of that. With OFFSET 0, and with an array of IDs, each is looked up by an index,
+# also in a table that PostgreSQL has not analyzed.
 _STATEMENT = """
 WITH found AS MATERIALIZED (
     SELECT listed.number, target.id, mark.id AS mark, mark.run
@@ -94,7 +94,7 @@ def mark_unchanged(
     }
     if not compared:
         return []
-    names = sorted(fields, key=key.__ne__)  # the key is the first
+    names = [key, *(name for name in fields if name != key)]
     arrays = [
         array_literal(
             stored_values(
@@ -106,9 +106,9 @@ def mark_unchanged(
         for name in names
     ]
     statement = _statement(model.model, tuple(fields[name] for name in names))
-    of_mark = [mark.line, model.name]
-    numbers = [list(compared), *arrays]
-    values = [*numbers, *of_mark, mark.run, mark.run, *of_mark, mark.run]
+    numbers = list(compared)
+    target = [mark.line, model.name]
+    values = [numbers, *arrays, *target, mark.run, mark.run, *target, mark.run]
     ((unchanged,),) = execute(statement, values).fetchall()
     return unchanged or []
 
@@ -127,9 +127,7 @@ def _statement(model: type[models.Model], fields: tuple[AnyField, ...]) -> str:
         for place, (name, collation) in enumerate(zip(names, collations, strict=True))
     )
     return _STATEMENT.format(
-        arrays=", ".join(
-            f"%s::{name}[]" for name in array_types(fields, DEFAULT_DB_ALIAS)
-        ),
+        arrays=array_parameters(fields, DEFAULT_DB_ALIAS),
         aliases=", ".join(f"c{place}" for place in range(len(fields))),
         pk=f"stored.{quote(str(model._meta.pk.column))}",
         table=quote(model._meta.db_table),

@@ -57,12 +57,19 @@ ROW_ERRORS = (IntegrityError, DataError, ValueError, ArithmeticError)
 # ── from rows to steps ───────────────────────────────────────────────────────────────
 
 
+class CleanedRows(NamedTuple):
+    """Rows as their fields store them."""
+
+    fields: Mapping[str, AnyField]
+    key_fields: Sequence[AnyField]
+    rows: list[Row | Written]  # a row, or its result if that is known already
+
+
 class MatchedRows(NamedTuple):
     """Rows that are cleaned, and the records that they are about."""
 
     fields: Mapping[str, AnyField]
-    # A row as its fields store it; or its result, if that is known already.
-    rows: Sequence[Row | Written]
+    rows: Sequence[Row | Written]  # a row, or its result if that is known already
     records: dict[KeyValues, list[Record]]  # by the values of the key fields
 
 
@@ -76,17 +83,15 @@ def compare_rows(
 
 
 def read_page(
-    model: OpenModel,
-    keys: Sequence[str],
-    rows: Sequence[Row],
-    *,
-    lock: bool,
-    mark: RunIds | None = None,
+    model: OpenModel, keys: Sequence[str], rows: Sequence[Row], *, lock: bool
 ) -> MatchedRows:
-    """Clean the rows and find the record of each.
+    """Clean the rows and find the record of each."""
+    return _match_rows(model, _clean_page(model, keys, rows), lock=lock)
 
-    With a mark, rows that leave their records as they are may be marked at once.
-    """
+
+def _clean_page(
+    model: OpenModel, keys: Sequence[str], rows: Sequence[Row]
+) -> CleanedRows:
     key_fields = [model.key_field(name) for name in keys]
     if not keys or any(name not in row for row in rows for name in keys):
         raise ConfigError(
@@ -96,14 +101,29 @@ def read_page(
     fields = {name: model.field(name) for name in names}
     cleaned = clean_rows(fields, keys, rows)
     refuse_dead_links(fields.values(), cleaned)
-    if mark is not None and can_be_compared(model.model, keys, fields):
-        texts = [str(row[keys[0]]) for row in accepted_rows(cleaned)]
-        if not has_any(model.model, key_fields[0], texts):
-            return MatchedRows(fields, cleaned, {})
-        for number in mark_unchanged(model, keys[0], fields, cleaned, mark):
-            cleaned[number] = UNCHANGED
-    records = find_records(model.model, key_fields, cleaned, lock=lock)
-    return MatchedRows(fields, cleaned, records)
+    return CleanedRows(fields, key_fields, cleaned)
+
+
+def _match_rows(model: OpenModel, page: CleanedRows, *, lock: bool) -> MatchedRows:
+    records = find_records(model.model, page.key_fields, page.rows, lock=lock)
+    return MatchedRows(page.fields, page.rows, records)
+
+
+def _mark_page(
+    model: OpenModel, keys: Sequence[str], rows: Sequence[Row], mark: RunIds
+) -> MatchedRows:
+    """Read a page to write it.
+
+    Where PostgreSQL can compare it, records that stay as they are, are marked already.
+    """
+    page = _clean_page(model, keys, rows)
+    if can_be_compared(model.model, keys, page.fields):
+        texts = [str(row[keys[0]]) for row in accepted_rows(page.rows)]
+        if not has_any(model.model, page.key_fields[0], texts):
+            return MatchedRows(page.fields, page.rows, {})
+        for number in mark_unchanged(model, keys[0], page.fields, page.rows, mark):
+            page.rows[number] = UNCHANGED
+    return _match_rows(model, page, lock=True)
 
 
 def plan_steps(
@@ -144,7 +164,7 @@ def upsert_rows(
     steps: list[WriteStep] = []
     try:
         with transaction.atomic():
-            page = read_page(model, keys, rows, lock=True, mark=mark)
+            page = _mark_page(model, keys, rows, mark)
             if is_new(model.model, keys, page):
                 return _insert_page(model, page, mark)
             steps = plan_steps(model, keys, page, is_dry_run=False)
