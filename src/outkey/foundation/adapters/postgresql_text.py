@@ -1,7 +1,7 @@
 """Columns of values in the text that PostgreSQL reads.
 
-psycopg writes one value after the other, which takes longer than PostgreSQL takes to
-store them.
+psycopg writes each value by itself, which takes longer than PostgreSQL needs to store
+them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,22 +20,22 @@ _WRITERS: Mapping[type, Callable[[Any], str]] = {
     date: date.isoformat,
     datetime: datetime.isoformat,
 }
-# What separates values and rows in the text format of COPY, and its escape.
+# Of the text format of COPY: the separators of values and rows, and the escape sign.
 _COPY_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _COPY_TABLE = str.maketrans(_COPY_ESCAPES)
 _COPY_NULL = "\\N"
 
 
 class ColumnTexts(NamedTuple):
-    """The values of a column as texts; None for NULL, if there is any."""
+    """The values of a column as texts; None for NULL."""
 
-    texts: list[Any]
+    texts: list[Any]  # str or None
     has_null: bool
 
-    def have_any(self, signs: str) -> bool:
+    def contains_any(self, characters: str) -> bool:
         """Whether one of these characters is in one of the texts."""
         together = "".join(filter(None, self.texts) if self.has_null else self.texts)
-        return any(sign in together for sign in signs)
+        return any(character in together for character in characters)
 
 
 def column_texts(values: Sequence[object]) -> ColumnTexts | None:
@@ -62,7 +62,7 @@ def array_literal(values: Sequence[object]) -> object:
     column = column_texts(values)
     if column is None:
         return list(values)
-    if column.has_null or column.have_any('"\\'):
+    if column.has_null or column.contains_any('"\\'):
         return f"{{{','.join(map(_array_element, column.texts))}}}"
     return '{"' + '","'.join(column.texts) + '"}' if values else "{}"
 
@@ -91,7 +91,7 @@ def copy_text(columns: Sequence[Sequence[object]]) -> str | None:
 
 
 def _copy_column(column: ColumnTexts) -> list[str]:
-    if not column.has_null and not column.have_any("".join(_COPY_ESCAPES)):
+    if not column.has_null and not column.contains_any("".join(_COPY_ESCAPES)):
         return column.texts
     return [
         _COPY_NULL if text is None else text.translate(_COPY_TABLE)

@@ -99,7 +99,8 @@ class TableStore:
         self._lines: dict[str, str] = {}  # by run
         self._planned: dict[str, TablePlan] = {}  # by dry runs
         self._retiring: dict[str, bool] = {}  # whether a run must mark all it sees
-        self._filling: dict[str, str] = {}  # the run whose last rows were all new
+        # By target: the run whose last rows were all new.
+        self._filling: dict[str, str] = {}
 
     # ── which tables there are ───────────────────────────────────────────────────────
 
@@ -314,7 +315,9 @@ class TableStore:
             return writer.upsert(keys, rows, mark, marks_all=marks_all)
 
         written = self._database(name).repeat(write)
-        self._filling[target] = run if all(one is CREATED for one in written) else ""
+        self._filling[target] = (
+            run if all(result is CREATED for result in written) else ""
+        )
         return written
 
     def _compare(

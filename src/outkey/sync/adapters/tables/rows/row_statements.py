@@ -40,8 +40,8 @@ class RowStatements:
             preparer = self._table.connection.dialect.identifier_preparer
             place = preparer.format_table(self._table.clause)
             marks: list[list[object]] = [[value] * len(new) for value in mark]
-            copied = [*marks, *columns.values()]
-            copy_rows(self._table, place, (LINE, RUN, *columns), copied)
+            names = (LINE, RUN, *columns)
+            copy_rows(self._table, place, names, [*marks, *columns.values()])
             return
         statement = insert(self._table.clause).values(
             {name: bindparam(name, type_=Raw()) for name in (LINE, RUN, *columns)}

@@ -46,13 +46,13 @@ NOT_MERGED = frozenset({"42501", "27000", "0A000", "42702"})
 
 
 class RowWriter:
-    """Creates and updates the rows of a table."""
+    """Creates and updates the rows of a table.
+
+    `expects_new`: rows that can be staged are inserted without a comparison. They are
+    compared if a key is taken: in a table that outkey has made, keys are unique.
+    """
 
     def __init__(self, table: OpenTable, *, expects_new: bool = False) -> None:
-        """`expects_new`: rows are inserted first, and compared if a key is taken.
-
-        The keys of tables that outkey has made are unique.
-        """
         self._table = table
         self._statements = RowStatements(table)
         self._staged_rows = StagedRows(table)
@@ -158,16 +158,26 @@ class RowWriter:
     def _write(
         self, page: CheckedRows, mark: RunMark, *, marks_all: bool
     ) -> list[Written]:
-        if self._can_stage(page):
-            return self._write_staged(page, mark, marks_all=marks_all)
+        if not self._can_stage(page):
+            return self._compare_and_write(page, mark, marks_all=marks_all)
+        if self._expects_new and not page.refused:
+            return self._insert(page, mark)
+        return self._staged_rows.merge(page, mark, marks_all=marks_all)
+
+    def _insert(self, page: CheckedRows, mark: RunMark) -> list[Written]:
+        self._statements.insert(page.names, page.rows, mark)
+        return [CREATED] * len(page.rows)
+
+    def _compare_and_write(
+        self, page: CheckedRows, mark: RunMark, *, marks_all: bool
+    ) -> list[Written]:
         # A row that others delete now would be inserted there by its changes alone.
         locks = self._table.vendor == MYSQL
         stored = find_stored(
             self._table, page.key_names, page.keys(), page.names, locks=locks
         )
         if not stored and not page.refused and len({*page.all_keys}) == len(page.rows):
-            self._statements.insert(page.names, page.rows, mark)
-            return [CREATED] * len(page.rows)
+            return self._insert(page, mark)
         results: list[Written] = []
         new: list[StoredRow] = []
         updated: dict[int, StoredRow] = {}
@@ -213,14 +223,6 @@ class RowWriter:
         self._statements.update(page.key_names, list(updated.values()), mark)
         self._statements.mark(seen, mark)
         return results
-
-    def _write_staged(
-        self, page: CheckedRows, mark: RunMark, *, marks_all: bool
-    ) -> list[Written]:
-        if self._expects_new and not page.refused:
-            self._statements.insert(page.names, page.rows, mark)
-            return [CREATED] * len(page.rows)
-        return self._staged_rows.merge(page, mark, marks_all=marks_all)
 
     def assign(self, values: Mapping[str, Row], mark: RunMark) -> set[str]:
         """Write values into rows by id, and mark these; return the ids of those done.

@@ -75,7 +75,7 @@ class StagedRows:
         return [results.get(number, UNCHANGED) for number in page.numbers]
 
     def _numbered_columns(self, page: CheckedRows) -> list[list[object]]:
-        """Return the values as the driver writes them, after the numbers of rows."""
+        """Return the numbers of rows, and their values as the driver writes them."""
         numbers = [number for number in page.numbers if number not in page.refused]
         rows = [page.rows[number] for number in numbers]
         columns = [
