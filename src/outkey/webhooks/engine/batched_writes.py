@@ -4,9 +4,9 @@ A commit waits for the disk, so that one for each delivery would be too slow. Th
 thread commits what has arrived, also for other threads; what arrives meanwhile is
 committed next. No thread reports success before the commit.
 
-A delivery may come with the webhook by which it was verified, as that was read at some
-time before. Then the webhook is read again, once for all that are committed together,
-and the delivery is stored only if it is still the same.
+A delivery may come with the webhook that it was verified by, as it was read some time
+before. Then the webhook is read again, once for all deliveries that are committed
+together, and the delivery is stored only if the webhook is still the same.
 """
 
 import threading
@@ -36,8 +36,8 @@ class WaitingDelivery:
     delivery: InboxDelivery
     verified_by: StoredWebhook | None = None  # if it has to be read again
     is_settled: threading.Event = field(default_factory=threading.Event)
-    is_stored: bool = False
-    is_outdated: bool = False  # so it is not stored: the webhook has changed
+    is_committed: bool = False  # with those that were taken from the queue together
+    is_outdated: bool = False  # its webhook has changed, so that it was left out
     is_next: bool = False  # its thread commits what waits now
 
 
@@ -63,11 +63,12 @@ class Intake:
     def store(
         self, delivery: InboxDelivery, verified_by: StoredWebhook | None = None
     ) -> bool:
-        """Return True when a delivery is committed, or was before; else raise.
+        """Return True when a delivery is committed, or was before.
 
-        False, and nothing is stored, if the webhook `verified_by` has changed since.
-        StorageUnavailable after the waiting time too. The delivery may then be
-        committed a little later: a sender that repeats it changes nothing.
+        Return False if the webhook `verified_by` has changed: nothing is stored then.
+        Raise StorageUnavailable if the commit fails, and after the waiting time. The
+        delivery may then be committed a little later: a sender that repeats it changes
+        nothing.
         """
         waiting = WaitingDelivery(delivery, verified_by)
         with self._lock:
@@ -78,7 +79,7 @@ class Intake:
             self._wait(waiting)
         if waiting.is_next:
             self._commit_for_all()
-        if not waiting.is_stored:
+        if not waiting.is_committed:
             raise StorageUnavailable
         return not waiting.is_outdated
 
@@ -103,14 +104,14 @@ class Intake:
     def _commit_for_all(self) -> None:
         """Commit what waits, tell the threads, and let one of the next go on."""
         together = self._take()
-        is_stored = False
+        is_committed = False
         try:
             with suppress(OutkeyError):
                 self._commit_twice(together)
-                is_stored = True
+                is_committed = True
         finally:
             for waiting in together:
-                waiting.is_stored = is_stored
+                waiting.is_committed = is_committed
                 waiting.is_settled.set()
             self._pass_on()
 
@@ -139,7 +140,7 @@ class Intake:
             self._commit(together)
 
     def _commit(self, together: list[WaitingDelivery]) -> None:
-        self._find_outdated(together)
+        self._mark_outdated(together)
         deliveries = [
             waiting.delivery for waiting in together if not waiting.is_outdated
         ]
@@ -155,10 +156,10 @@ class Intake:
                 ]
             )
 
-    def _find_outdated(self, together: list[WaitingDelivery]) -> None:
-        """Mark the deliveries whose webhook is not the one that is stored now.
+    def _mark_outdated(self, together: list[WaitingDelivery]) -> None:
+        """Mark the deliveries whose webhook has changed since they were verified.
 
-        All of them have arrived before this read.
+        It is read after all of them have arrived, so that a change holds at once.
         """
         checked = [waiting for waiting in together if waiting.verified_by is not None]
         webhooks = {

@@ -99,7 +99,7 @@ class ReceptionPorts:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a delivery is by the settings of a webhook; nothing was done about it."""
+    """What the settings of a webhook make of a delivery, before anything is done."""
 
     stored: StoredWebhook
     opened: WebhookSecrets
@@ -110,9 +110,9 @@ class Judgement:
 class Reception:
     """Responds to the requests to endpoints; nothing here raises.
 
-    A delivery is verified by the webhook as it was last read. That it is still the same
-    is found when the delivery is stored, by one read for all that are stored together.
-    What is not stored in this way is answered by a read of its own.
+    A delivery is verified by the webhook as it was last read. Whether the webhook is
+    still the same is found out when the delivery is stored, by one read for all that
+    are stored together. For any other response the webhook is read first.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Reception:
             return TOO_LARGE
         try:
             early = self._judge_early(endpoint, delivery)
-            if early is not None and self._is_stored_early(early, delivery):
+            if early is not None and self._store_early(early, delivery):
                 return ACCEPTED
             return self._look_up_and_answer(endpoint, delivery, early)
         except UnknownConfiguration:
@@ -143,18 +143,18 @@ class Reception:
             return RETRY_LATER
 
     def _judge_early(self, endpoint: str, delivery: Delivery) -> Judgement | None:
-        """Return a judgement by the webhook as it was last read, if it can be used."""
+        """Return the judgement by the webhook as it was last read, if there is one."""
         known = self._ports.settings.last_read(endpoint)
         if known is None or known.is_paused:
             return None
-        with suppress(OutkeyError):  # it may have been raised by what has changed
+        with suppress(OutkeyError):  # perhaps the current settings raise none
             return self._judge(known, delivery)
         return None
 
-    def _is_stored_early(self, judgement: Judgement, delivery: Delivery) -> bool:
-        """Store a delivery of which nothing else has to be done.
+    def _store_early(self, judgement: Judgement, delivery: Delivery) -> bool:
+        """Store a delivery that only has to be stored, and return whether it was.
 
-        Return False, and do nothing, for others and if the webhook has changed.
+        Nothing is done for any other delivery, nor if the webhook has changed.
         """
         stored, opened = judgement.stored, judgement.opened
         verified = judgement.outcome
@@ -169,6 +169,7 @@ class Reception:
     def _look_up_and_answer(
         self, endpoint: str, delivery: Delivery, early: Judgement | None
     ) -> WebhookResponse:
+        """Read the webhook and respond; an early judgement by the same one is used."""
         stored = self._look_up(endpoint)
         if stored is None:
             return GONE
@@ -194,7 +195,7 @@ class Reception:
         return self._ports.settings.by_endpoint(endpoint)
 
     def _judge(self, stored: StoredWebhook, delivery: Delivery) -> Judgement:
-        """Return what a delivery is; SecretMissing if a reference names nothing."""
+        """Judge a delivery; SecretMissing if a reference names nothing."""
         opened = self._ports.settings.open_secrets(stored)
         handshake = answer_open_handshake(delivery, stored.webhook, opened)
         if handshake is not None or delivery.method not in METHODS:
@@ -375,7 +376,7 @@ def _proves_nothing(stored: StoredWebhook) -> bool:
 
 
 def _without_proof(judgement: Judgement, delivery: Delivery) -> Delivery:
-    """Return a verified delivery without a proof in its body that is a secret."""
+    """Return a verified delivery without the secret proof that its body may have."""
     webhook, known = judgement.stored.webhook, judgement.opened.known()
     return delivery.with_body(without_proof(delivery.body, webhook, known))
 

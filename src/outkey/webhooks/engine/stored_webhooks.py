@@ -124,16 +124,17 @@ class WebhookSettings:
     def last_read(self, endpoint: str) -> StoredWebhook | None:
         """Return the webhook of an endpoint as it was last read here, if it was.
 
-        Without a read: it may have been changed or deleted since.
+        The database is not asked: the webhook may have been changed or deleted since.
         """
         _, stored = self._read.get(self._names.get(endpoint, ""), ({}, None))
         return stored if stored and stored.endpoint == endpoint else None
 
     def read_again(self, endpoint: str) -> StoredWebhook | None:
-        """Return the webhook of an endpoint that was used before, by one read.
+        """Read the webhook of an endpoint that was used before, by one statement.
 
-        The object that `last_read` has returned if it is still the same. None if it was
-        deleted or cannot be used; StorageUnavailable if it could not be read.
+        Return the object that `last_read` returned if nothing has changed; None if the
+        webhook was deleted or cannot be used. Raise StorageUnavailable if it could not
+        be read.
         """
         try:
             return self._known(endpoint)

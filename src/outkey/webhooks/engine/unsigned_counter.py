@@ -6,7 +6,7 @@ from collections import Counter
 
 from outkey.sending.core.request.addresses import counted_part
 
-UNSIGNED_PER_MINUTE = 600  # deliveries of one webhook that prove nothing
+UNSIGNED_PER_MINUTE = 600  # of one webhook
 UNSIGNED_OF_ADDRESS = 120  # of these, those from one address
 MINUTE = 60
 
