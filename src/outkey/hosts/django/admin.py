@@ -45,8 +45,8 @@ class Section(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run
 
     def get_urls(self) -> list[URLPattern]:
         """Return our views under the names that the admin links to."""
+        from outkey.hosts.django.pages.routes import PAGES
         from outkey.hosts.django.pages.shell import errors_as_page
-        from outkey.hosts.django.pages.table import PAGES
 
         return [
             path(

@@ -1,7 +1,7 @@
-"""The resources that ninja describes.
+"""The resources that ninja serves and describes.
 
-Loaded with the first request of one: ninja needs 10 MB, which a server of pages and a
-send proxy do not spend.
+Imported with the first request for one: ninja needs 10 MB, which a server of pages or
+sends only can do without.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """The pages of each section of the admin: path, view and name.
 
-Loaded with the first request that is not a probe: views need 6 MB and a fifth of a
-second, which a process does not spend before.
+Imported with the first request that is not a probe, since all views together need 6 MB
+and a fifth of a second.
 """
 
 from collections.abc import Callable, Mapping
@@ -63,7 +63,7 @@ from outkey.hosts.django.pages.webhooks import (
 
 View = Callable[..., HttpResponseBase]
 
-# A name may have any characters, so that of a pair or webhook is a parameter.
+# The name of a pair or webhook may have any characters: it is a parameter of the query.
 PAGES: Mapping[type[Model], tuple[tuple[str, View, str], ...]] = {
     models.Configuration: (
         ("", configuration_list.list_page, "configuration_changelist"),
