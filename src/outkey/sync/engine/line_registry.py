@@ -101,8 +101,8 @@ class Registry(ConfigurationRegistry):
             except (ConfigError, RowUnreadable):
                 yield row.name, None
 
-    def changed_lines(self, names: Collection[str] | None = None) -> set[str]:
-        """Return which of these lines, or of all, were changed outside of outkey."""
+    def changed_lines(self, names: Collection[str]) -> set[str]:
+        """Return which of these lines were changed outside of outkey."""
         rows = self._lines.find(names)
         return {row.name for row in rows if isinstance(row.error, SecretUnreadable)}
 

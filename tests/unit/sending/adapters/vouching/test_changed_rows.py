@@ -98,10 +98,12 @@ def test_changed_lines_are_named_shown_and_deleted(home: Home) -> None:  # noqa:
     home.registry.add(configuration())
     home.registry.put_line(line())
     home.registry.put_line(replace(line(), name="customers"))
-    assert home.registry.changed_lines() == set()
+    names = {"orders", "customers"}
+    assert home.registry.changed_lines(names) == set()
     stored = home.storage.lines.rows["orders"]
     home.storage.lines.rows["orders"] = replace(stored, path="/steal")
-    assert home.registry.changed_lines() == {"orders"}
+    assert home.registry.changed_lines(names) == {"orders"}
+    assert home.registry.changed_lines({"customers"}) == set()
     assert home.registry.owner_of_line("orders") == "acme"
     with pytest.raises(SecretUnreadable):
         home.registry.shown_line("orders")
@@ -117,7 +119,7 @@ def test_a_line_can_be_looked_at_without_a_key(home: Home) -> None:  # noqa: F81
     home.keys.is_sealed = True
     home.open()
     assert home.registry.shown_line("orders") == line()
-    assert home.registry.changed_lines() == set()
+    assert home.registry.changed_lines({"orders"}) == set()
 
 
 def test_a_changed_line_stops_no_other_schedule_and_its_run_tells_why() -> None:
