@@ -61,9 +61,9 @@ class Secret:
         raise without_traceback(failure)
 
     def derive_once(self, transform: Callable[[str], str]) -> "Secret":
-        """Do as `derive` does, and keep the result for the next call.
+        """Return what `derive` returns, and store it for the next call.
 
-        It is used again for the same function only, and lives as long as the secret.
+        Only the result of the last function is stored, as long as the secret lives.
         """
         derived = self.__derived
         if derived is None or derived[0] != transform:
@@ -144,7 +144,7 @@ class Secret:
         return len(self.__text.encode(errors="surrogatepass"))
 
     def has_text(self, text: str) -> bool:
-        """Whether this is the text; not for one that somebody else has sent."""
+        """Whether this is the text. Not in constant time: only for texts of our own."""
         return self.__text == text
 
     def longer_than(self, length: int) -> bool:

@@ -295,7 +295,7 @@ class SyncMark(models.Model):
     """A record of the host that a line brought, and the run that has seen it last."""
 
     # Without a constraint: PostgreSQL would check it for each mark of a page, which
-    # takes half as long as to insert them. Lines are deleted with their marks.
+    # takes half as long as inserting them. Marks are deleted with their line.
     line = models.ForeignKey(
         SyncLine,
         models.CASCADE,

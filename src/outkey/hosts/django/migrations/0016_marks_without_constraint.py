@@ -1,4 +1,4 @@
-"""Marks have no foreign key in the database: each of a page was checked by itself."""
+"""Marks have no foreign key in the database: it was checked for each mark of a page."""
 
 import django.db.models.deletion
 from django.db import migrations, models

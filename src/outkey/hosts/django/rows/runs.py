@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 BATCH = 500
 # Workers ask for them every second. Each state has an index of its own, which SQLite
-# uses for a literal only: otherwise it reads every run there ever was.
+# uses only for a literal: with parameters it would read all runs that there ever were.
 OPEN_RUNS = (
     "SELECT id FROM outkey_run WHERE state = 'waiting'"
     " UNION ALL SELECT id FROM outkey_run WHERE state = 'running'"
@@ -77,13 +77,13 @@ class DjangoRunRows:
     def find(self, query: RunQuery, *, lock: bool = False) -> list[Run]:
         if lock and query == RunQuery(id=query.id):
             return [run_of(row) for row in _locked_run(query.id)]
-        is_of_open = query.states and set(query.states).issubset(OPEN_STATES)
-        if is_of_open and execute(f"{OPEN_RUNS} LIMIT 1", ()).fetchone() is None:
+        only_open = query.states and set(query.states).issubset(OPEN_STATES)
+        if only_open and execute(f"{OPEN_RUNS} LIMIT 1", ()).fetchone() is None:
             return []
         rows = models.Run.objects.select_related("line").filter(**_filters(query))
         if query.due_by is not None:
             rows = rows.filter(_is_over(query.due_by))
-        if is_of_open:
+        if only_open:
             rows = rows.filter(pk__in=RawSQL(OPEN_RUNS, ()))  # noqa: S611 - a constant
         if lock:
             rows = rows.select_for_update(of=("self",))

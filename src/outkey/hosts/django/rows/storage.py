@@ -502,11 +502,11 @@ def _insert_headers(row: ConfigurationRow) -> None:
 
 def _delete_with_marks(stored: QuerySet[Any], lines: QuerySet[models.SyncLine]) -> bool:
     """Delete rows, and the marks of the lines that are deleted with them."""
-    numbers = list(lines.values_list("pk", flat=True))
+    line_ids = list(lines.values_list("pk", flat=True))
     is_deleted = bool(stored.delete()[0])
-    # Once more, since no constraint holds them: runs were deleted after the first
-    # marks, which has waited for pages that were being written.
-    models.SyncMark.objects.filter(line__in=numbers).delete()
+    # Once more: no constraint prevents a page from adding marks after Django has
+    # deleted them. Deleting the runs has then waited until the page was written.
+    models.SyncMark.objects.filter(line__in=line_ids).delete()
     return is_deleted
 
 
@@ -521,10 +521,10 @@ def insert(row: Model) -> bool:
 
 
 def _lines() -> QuerySet[models.SyncLine]:
-    """Return the lines with what `line_of` reads.
+    """Return the lines, with only those columns that `line_of` reads.
 
-    Every worker reads all of them four times a minute, and a configuration has twenty
-    columns more.
+    Every worker reads all lines four times a minute, and each would bring the twenty
+    other columns of its configuration.
     """
     lines = models.SyncLine.objects.select_related("configuration")
     return lines.only(*_LINE_FIELDS, "configuration__name")

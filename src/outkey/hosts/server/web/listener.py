@@ -353,8 +353,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         """Whether there is something to send, or to close."""
         if self._is_closed or self._is_discarding:
             return not self._is_closed and bool(self.will_close)
-        # Else the loop turns as fast as it can until the thread has sent it, and takes
-        # the interpreter from that thread and all others.
+        # While a thread sends, the loop would find the socket writable again and again,
+        # and take the interpreter from that thread and all others.
         return not self._is_flushing and bool(super().writable())
 
     def _flush_exception(
@@ -362,9 +362,10 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         flush: Callable[..., object] | None,
         do_close: bool = True,  # noqa: FBT001, FBT002 - waitress' own
     ) -> object:
-        """Send what there is; a thread, which does not close, wakes the loop after it.
+        """Send what there is, and let the loop rest while a thread does so.
 
-        It does so if the system had no room for all.
+        Only threads call this without `do_close`. waitress wakes the loop afterwards if
+        the system had no room for everything.
         """
         if do_close:
             return super()._flush_exception(flush)

@@ -17,8 +17,8 @@ _MAX_BYTES = 64 * 1024
 class ReferencedSecrets:
     """Opens what a configuration's references name, and reads it each time.
 
-    A variable that has not changed is the same object again, with what was derived from
-    it; it is in the memory of the process anyway.
+    An environment variable that has not changed gives the same secret again, with what
+    was derived from it: its value is in the memory of the process anyway.
     """
 
     def __init__(self, files: ConfiguredFiles | None = None) -> None:
@@ -58,9 +58,9 @@ class ReferencedSecrets:
                 field=field,
             )
             raise SecretMissing(message, field=field)
-        known = self._variables.get(name)
-        if known is not None and known.has_text(value):
-            return known
+        secret = self._variables.get(name)
+        if secret is not None and secret.has_text(value):
+            return secret
         if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
             message = Text(
                 "the environment variable {name} of {field} is not UTF-8 text",

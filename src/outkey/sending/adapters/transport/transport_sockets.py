@@ -55,7 +55,7 @@ from outkey.sending.core.request.proxy import (
 )
 
 _CHUNK = 64 * 1024
-_WHOLE = (bytes, Secret)  # bodies that are in memory
+_IN_MEMORY = (bytes, Secret)  # types of bodies; a union would be made for each check
 SETTLE_SECONDS = 0.01
 MAX_REFUSAL = 64 * 1024  # of a proxy's response to CONNECT, whose body is not read
 _CLOSED = Text("the connection was closed while it was opened")
@@ -481,7 +481,7 @@ def wire_form(request: Request) -> bytes:
 
 def wire_parts(request: Request) -> Iterator[bytes]:
     """Yield a request as it is written on the wire, in parts that are written once."""
-    if isinstance(request.body, _WHOLE):
+    if isinstance(request.body, _IN_MEMORY):
         message = wire_form(request)
         try:
             for start in range(0, len(message), _CHUNK):

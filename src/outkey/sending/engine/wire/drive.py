@@ -33,7 +33,7 @@ from outkey.sending.ports.sending import (
 )
 
 Result = TypeVar("Result")
-_ENDS = (Outcome, Refusal)
+_ENDS = (Outcome, Refusal)  # of a send; a union would be made for each check
 
 
 @dataclass(frozen=True, slots=True)

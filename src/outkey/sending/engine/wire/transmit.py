@@ -178,7 +178,7 @@ def _diagnosis(
         failed = response.status >= 300
         return Diagnosis(Cause.TOKEN_ENDPOINT, NO_TEXT) if failed else None
     if response.status < 400 and not configuration.looks_for_marker:
-        return None  # as nearly every response
+        return None  # as `diagnose` would, for nearly every response
     response = replace(response, sent=budget.sent)
     judged_by = context.without_echoed_marker(configuration, response)
     return diagnose(response, judged_by, now=context.clock.now())

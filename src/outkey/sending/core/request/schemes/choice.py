@@ -35,7 +35,7 @@ def _base_scheme(
     configuration: Configuration, secret: Callable[[str], Secret]
 ) -> Scheme:
     """Return the scheme of the Authentication Type."""
-    match configuration.authentication_type:
+    match configuration.authentication_type:  # the most frequent first
         case AuthenticationType.BEARER:
             return (
                 FetchedToken(configuration)
