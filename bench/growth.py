@@ -2,8 +2,8 @@
 
 The lines are of 50 configurations, each pulls five records from a local API into a
 table of its own, which the run makes; PostgreSQL, workers and API share this machine.
-What more cores and workers would hold is then simulated: arithmetic with measured
-costs, by default those of docs/guide/growth.md.
+What more cores and workers would hold is then simulated: calculated from the costs of a
+send and a run, by default those of docs/guide/growth.md.
 
 Exit status: 0 every line has run once, 1 one has not, 2 PostgreSQL is missing.
 """
@@ -56,8 +56,8 @@ FROM outkey_run
 """
 
 
-def installed(url: str) -> Any:  # noqa: ANN401 - an Application, imported late
-    """Return an installation that has the lines and their secrets."""
+def install_lines(url: str) -> Any:  # noqa: ANN401 - an Application, imported late
+    """Add the lines and their secrets to a new home, and return its application."""
     from outkey.administration.core.document.document import parse_document
     from outkey.foundation.core.secret import Secret
     from outkey.hosts.server.home import prepare
@@ -81,7 +81,7 @@ def installed(url: str) -> Any:  # noqa: ANN401 - an Application, imported late
     return application
 
 
-def due_at_once(application: Any, database: str) -> dict[str, float]:  # noqa: ANN401 - an Application
+def run_all(application: Any, database: str) -> dict[str, float]:  # noqa: ANN401 - an Application
     """Request a run of each line in one transaction, and wait until all have ended."""
     with psycopg.connect(database, autocommit=True) as connection:
 
@@ -108,21 +108,21 @@ def due_at_once(application: Any, database: str) -> dict[str, float]:  # noqa: A
     }
 
 
-def measured() -> dict[str, float]:
+def measure() -> dict[str, float]:
     with ExitStack() as stack:
         cluster = stack.enter_context(postgresql.running())
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         spar = stack.enter_context(Spar())
         database = cluster.new_database()
         os.environ |= {"OUTKEY_DATABASE_URL": database, "OUTKEY_HOME": f"{folder}/home"}
-        application = installed(spar.url)
+        application = install_lines(spar.url)
         workers = [
             subprocess.Popen([OUTKEY, "worker"], stdout=subprocess.DEVNULL)
             for _ in range(WORKERS)
         ]
         try:
             time.sleep(START_SECONDS)
-            return due_at_once(application, database)
+            return run_all(application, database)
         finally:
             for worker in workers:
                 worker.terminate()
@@ -145,15 +145,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--send-milliseconds", type=float, default=2.0)
     parser.add_argument("--run-seconds", type=float, default=5.0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        found = measured()
+        found = measure()
     except postgresql.PostgresqlMissing:
         print("PostgreSQL is not installed", file=sys.stderr)
         return 2
-    for what, figure in found.items():
-        print(f"{what}: {figure:.1f}")
-    simulate(given.send_milliseconds / 1000, given.run_seconds)
+    for name, figure in found.items():
+        print(f"{name}: {figure:.1f}")
+    simulate(options.send_milliseconds / 1000, options.run_seconds)
     budgets = [
         Budget("lines that have not run", found["missing"], 0),
         Budget("lines that have run twice", found["repeated"], 0),

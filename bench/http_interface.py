@@ -5,8 +5,8 @@ nginx, audited, by a caller that keeps its connection: through the proxy of a ru
 `outkey serve`, and by `gateway.send` in a process with the same home. The two take
 turns, and the medians are compared.
 
-Then connections of other programs send as fast as they get responses, each its next
-request after the last response: nobody may wait much longer than the others.
+Then a program sends on many connections, on each the next request as soon as there is
+a response: no response may take much longer than the others.
 
 Exit status: 0 every budget holds, 1 one is missed, 2 no server.
 """
@@ -97,13 +97,14 @@ def measure(url: str, requests: int, port: int) -> int:
                 taken = milliseconds(send)
                 if number >= WARM_UP:
                     times[name].append(taken)
-        together = times_of_connections(port, token)
+        times_together = times_of_connections(port, token)
     medians = {name: statistics.median(found) for name, found in times.items()}
     for name, median in medians.items():
         print(f"{name}: {median:.2f} ms at the median of {requests}")
     more = medians["by http"] - medians["directly"]
-    p50, p99 = statistics.median(together), statistics.quantiles(together, n=100)[-1]
-    rate = len(together) / CONNECTION_SECONDS
+    p50 = statistics.median(times_together)
+    p99 = statistics.quantiles(times_together, n=100)[-1]
+    rate = len(times_together) / CONNECTION_SECONDS
     print(
         f"{CONNECTIONS} connections: {rate:.0f} responses a second,"
         f" p50 {p50:.0f} ms, p99 {p99:.0f} ms"

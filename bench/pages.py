@@ -245,9 +245,10 @@ def copy_rows(cursor: Any, table: str, count: int, changed: dict[str, str]) -> N
 
 
 def milliseconds(client: Any, page: MeasuredPage) -> list[float]:  # noqa: ANN401 - a test client
-    """Return how long the requests took, sorted; the first ones fill caches."""
-    every = range(-len(page.urls), TIMES)
-    return sorted([one_time(client, page, number) for number in every][-TIMES:])
+    """Return how long the requests took, sorted."""
+    numbers = range(-len(page.urls), TIMES)
+    times = [request_page(client, page, number) for number in numbers]
+    return sorted(times[-TIMES:])  # the first ones filled caches
 
 
 def cold_milliseconds(client: Any, page: MeasuredPage) -> list[float]:  # noqa: ANN401 - a test client
@@ -255,11 +256,12 @@ def cold_milliseconds(client: Any, page: MeasuredPage) -> list[float]:  # noqa: 
     times = []
     for number in range(COLD_TIMES):
         drop_disk_cache()
-        times.append(one_time(client, page, number))
+        times.append(request_page(client, page, number))
     return sorted(times)
 
 
-def one_time(client: Any, page: MeasuredPage, number: int) -> float:  # noqa: ANN401 - a test client
+def request_page(client: Any, page: MeasuredPage, number: int) -> float:  # noqa: ANN401 - a test client
+    """Request one of a page's URLs, and return how many milliseconds that took."""
     started = time.perf_counter()
     response = client.get(page.urls[number % len(page.urls)])
     duration = (time.perf_counter() - started) * 1000
@@ -269,7 +271,7 @@ def one_time(client: Any, page: MeasuredPage, number: int) -> float:  # noqa: AN
 
 
 def drop_disk_cache() -> None:
-    """Drop what the system, and SQLite for its connection, have read of files."""
+    """Empty the caches of files: the system's, and that of the connection to SQLite."""
     from django.db import connection
 
     connection.close()

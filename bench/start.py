@@ -1,4 +1,4 @@
-"""What a command costs before it does anything, and a server that has nothing to do.
+"""The cost of a command before it does anything, and of a server with nothing to do.
 
 Commands: processor seconds of whole processes. `outkey serve` on SQLite and, where
 PostgreSQL is installed, `outkey serve` and `outkey worker` on it: processor seconds
@@ -94,7 +94,7 @@ def make_home(url: str, environment: dict[str, str]) -> None:
 
 
 @contextmanager
-def started(
+def running(
     name: str, environment: dict[str, str]
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a server or a worker, ready, as long as the block does."""
@@ -156,13 +156,13 @@ def mebibytes_of(process: subprocess.Popen[bytes]) -> float:
     return int(resident[1]) / 1024 if resident else 0.0
 
 
-def measured_process(name: str, environment: dict[str, str]) -> dict[str, float]:
+def measure_process(name: str, environment: dict[str, str]) -> dict[str, float]:
     """Return what a server or worker needs to start, and while nothing happens."""
     ready = []
     for _ in range(STARTS):
-        with started(name, environment) as process:
+        with running(name, environment) as process:
             ready.append(seconds_of(process))
-    with started(name, environment) as process:
+    with running(name, environment) as process:
         time.sleep(SETTLED_SECONDS)
         resident = mebibytes_of(process)
         before, began = seconds_of(process), time.monotonic()
@@ -172,9 +172,9 @@ def measured_process(name: str, environment: dict[str, str]) -> dict[str, float]
     return {"seconds": min(ready), "MiB": resident, "idle %": idle}
 
 
-def processes(environment: dict[str, str]) -> dict[str, dict[str, float]]:
+def measure_processes(environment: dict[str, str]) -> dict[str, dict[str, float]]:
     """Measure server and worker, on SQLite and on PostgreSQL if it is installed."""
-    measured = {"serve, SQLite": measured_process("serve", environment)}
+    measured = {"serve, SQLite": measure_process("serve", environment)}
     with ExitStack() as stack:
         try:
             cluster = stack.enter_context(postgresql.running())
@@ -183,12 +183,12 @@ def processes(environment: dict[str, str]) -> dict[str, dict[str, float]]:
             return measured
         url = cluster.new_database()
         home = f"{environment['OUTKEY_HOME']}-postgresql"
-        environment |= {"OUTKEY_DATABASE_URL": url, "OUTKEY_HOME": home}
-        with started("serve", environment):
+        environment = environment | {"OUTKEY_DATABASE_URL": url, "OUTKEY_HOME": home}
+        with running("serve", environment):
             pass  # makes the tables
         for name in ("serve", "worker"):
             label = f"{name}, PostgreSQL"
-            measured[label] = measured_process(name, environment)
+            measured[label] = measure_process(name, environment)
     return measured
 
 
@@ -211,9 +211,9 @@ def main() -> int:
         for _ in range(ROUNDS):
             for name, command in COMMANDS.items():
                 seconds[name].append(processor_seconds(command, environment))
-        with started("serve", environment):
+        with running("serve", environment):
             pass  # makes the first administrator
-        running = processes(environment)
+        servers = measure_processes(environment)
     least = {name: min(measured) for name, measured in seconds.items()}
     for name, measured in least.items():
         print(f"{name}: {measured:.3f} s of processor time")
@@ -221,9 +221,9 @@ def main() -> int:
         Budget(f"{name}, seconds of processor time", least[name], limit)
         for name, limit in LIMITS.items()
     ]
-    for name, figures in running.items():
+    for name, figures in servers.items():
         budgets += budgets_of(name, figures)
-    found = {"seconds": seconds, "least": least, "processes": running}
+    found = {"seconds": seconds, "least": least, "processes": servers}
     return finish("start", found, budgets)
 
 
