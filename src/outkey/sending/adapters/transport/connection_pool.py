@@ -54,13 +54,6 @@ class PooledConnection(NamedTuple, Generic[AnyConnection]):
 class ConnectionPool(Generic[AnyConnection]):
     """Stores idle connections, up to a limit; closes the least recently used first."""
 
-    _lock: threading.Lock
-    # By partition and origin, as texts: unlike an Origin they are hashed once.
-    _idle: OrderedDict[
-        tuple[str, str], deque[tuple[PooledConnection[AnyConnection], float]]
-    ]
-    _count: int
-
     def __init__(self) -> None:
         self.begin()
         POOLS.add(self)
@@ -68,7 +61,10 @@ class ConnectionPool(Generic[AnyConnection]):
     def begin(self) -> None:
         """Begin without connections; a forked child leaves its parent's alone."""
         self._lock = threading.Lock()
-        self._idle = OrderedDict()
+        # By partition and origin, as texts: unlike an Origin they are hashed once.
+        self._idle: OrderedDict[
+            tuple[str, str], deque[tuple[PooledConnection[AnyConnection], float]]
+        ] = OrderedDict()
         self._count = 0
 
     def take(

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from outkey.foundation.core.errors import HeaderFormatError
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
-from outkey.sending.core.request.flow import AuthFlow, Send
+from outkey.sending.core.request.flow import AuthFlow, send
 from outkey.sending.core.request.headers import CONTROL_CHARACTER, check_length
-from outkey.sending.core.request.message import Header, Request, Response, Source
+from outkey.sending.core.request.message import Header, Request, Source
 
 
 class Basic(NamedTuple):
@@ -24,8 +24,7 @@ class Basic(NamedTuple):
     def flow(self, request: Request) -> AuthFlow:
         """Add `Authorization: Basic …` and send."""
         sent = request.with_headers((*request.headers, self._header()))
-        response: Response = yield Send(sent)
-        return response
+        return (yield from send(sent))
 
     def _header(self) -> Header:
         user = _user(self.username, self.key_as_username)

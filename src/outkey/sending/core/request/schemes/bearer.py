@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.request.flow import AuthFlow, Send
-from outkey.sending.core.request.message import Request, Response
+from outkey.sending.core.request.flow import AuthFlow, send
+from outkey.sending.core.request.message import Request
 from outkey.sending.core.request.token_place import with_token
 
 
@@ -18,5 +18,4 @@ class Bearer(NamedTuple):
     def flow(self, request: Request) -> AuthFlow:
         """Add the token, by default as `Authorization: Bearer …`, and send."""
         sent = with_token(request, self.configuration, self.token, is_entered=True)
-        response: Response = yield Send(sent)
-        return response
+        return (yield from send(sent))

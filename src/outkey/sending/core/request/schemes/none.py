@@ -1,7 +1,7 @@
 """Authentication Type None: the request goes as it is."""
 
-from outkey.sending.core.request.flow import AuthFlow, Send
-from outkey.sending.core.request.message import Request, Response
+from outkey.sending.core.request.flow import AuthFlow, send
+from outkey.sending.core.request.message import Request
 
 
 class NoAuthentication:
@@ -9,5 +9,4 @@ class NoAuthentication:
 
     def flow(self, request: Request) -> AuthFlow:
         """Send the request unchanged."""
-        response: Response = yield Send(request)
-        return response
+        return (yield from send(request))
