@@ -42,6 +42,11 @@ from outkey.webhooks.core.verification.handshakes import (
     answer_open_handshake,
     answer_signed_handshake,
 )
+from outkey.webhooks.core.verification.identity import (
+    is_notice,
+    is_senders_id,
+    nonce_of,
+)
 from outkey.webhooks.core.verification.public_keys import PublicKeys
 from outkey.webhooks.core.verification.refusals import (
     SECRET_UNRESOLVED,
@@ -240,7 +245,7 @@ class Reception:
         self, stored: StoredWebhook, delivery: Delivery, verified: Verified
     ) -> bool:
         """Whether an earlier delivery waits that names the same object."""
-        nonce = _nonce_of(stored, delivery, verified, event_id="")
+        nonce = nonce_of(stored, delivery, verified, event_id="")
         if not nonce.startswith(WAITING):
             return False
         query = DeliveryQuery(endpoint=stored.endpoint, nonce=nonce, limit=1)
@@ -337,7 +342,7 @@ class Reception:
                 key=event.key,
                 event_id=event.event_id,
                 event_type=event.event_type,
-                nonce=_nonce_of(stored, delivery, verified, event_id=event.event_id),
+                nonce=nonce_of(stored, delivery, verified, event_id=event.event_id),
                 fetch_id=verified.fetch_id,
                 tested_by=tested_by,
                 body=self._ports.settings.seal_content(stored, event.key, content),
@@ -353,7 +358,7 @@ class Reception:
         event_id = verified.event_id or self._found_id(stored, delivery.body)
         digest = "" if is_notice(stored, verified) else verified.digest
         key = event_id or digest or secrets.token_hex(16)
-        if event_id and not _is_senders_id(stored, verified):
+        if event_id and not is_senders_id(stored, verified):
             key = signed_digest(f"{event_id}\n".encode() + delivery.body)
         return SignedEvent(key, event_id, verified.event_type, delivery.body)
 
@@ -379,41 +384,3 @@ def _without_proof(judgement: Judgement, delivery: Delivery) -> Delivery:
     """Return a verified delivery without the secret proof that its body may have."""
     webhook, known = judgement.stored.webhook, judgement.opened.known()
     return delivery.with_body(without_proof(delivery.body, webhook, known))
-
-
-def is_notice(stored: StoredWebhook, verified: Verified) -> bool:
-    """Whether a delivery only names what has changed, so that equal ones differ."""
-    webhook = stored.webhook
-    return bool(webhook.run or webhook.confirm or verified.fetch_id)
-
-
-def _is_senders_id(stored: StoredWebhook, verified: Verified) -> bool:
-    """Whether only the sender can have chosen the id, so that it decides alone.
-
-    It is signed, or the delivery has the secret itself. Otherwise a captured delivery
-    could be sent with the ids of future ones, and these would be taken for duplicates.
-    """
-    scheme = scheme_of(stored.webhook)
-    if scheme is None or scheme.proves_nothing:
-        return False
-    is_found_in_body = not verified.event_id  # by the user's expression
-    return scheme.signs_id or is_found_in_body or not verified.covers_body
-
-
-def _nonce_of(
-    stored: StoredWebhook, delivery: Delivery, verified: Verified, *, event_id: str
-) -> str:
-    """Return the value besides its id that may come once, or "".
-
-    Where the id is not signed, it is all that is signed: otherwise a captured delivery
-    could be sent again and again, each time with another id. If a delivery only names
-    what has changed, one of the equal ones that wait is enough.
-    """
-    scheme = scheme_of(stored.webhook)
-    if verified.nonce:
-        return event_text(verified.nonce)
-    if event_id and scheme is not None and scheme.signs_id:
-        return ""
-    if is_notice(stored, verified):
-        return WAITING + (verified.fetch_id or signed_digest(delivery.body))
-    return verified.digest
