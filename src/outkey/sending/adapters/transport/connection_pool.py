@@ -14,8 +14,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
-from weakref import WeakSet
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from outkey.foundation.core.origin import Origin
 from outkey.sending.core.request.message import Proxy, Route
@@ -55,11 +54,11 @@ class ConnectionPool(Generic[AnyConnection]):
     """Stores idle connections, up to a limit; closes the least recently used first."""
 
     def __init__(self) -> None:
-        self.begin()
-        POOLS.add(self)
+        self._begin()
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         """Begin without connections; a forked child leaves its parent's alone."""
+        self._process = os.getpid()
         self._lock = threading.Lock()
         # By partition and origin, as texts: unlike an Origin they are hashed once.
         self._idle: OrderedDict[
@@ -76,6 +75,7 @@ class ConnectionPool(Generic[AnyConnection]):
         repeatable: bool,
     ) -> PooledConnection[AnyConnection] | None:
         """Return a live connection to a vetted address with these TLS settings."""
+        self._drop_inherited()
         oldest = time.monotonic() - (
             IDLE_SECONDS if repeatable else IDLE_SECONDS_UNREPEATABLE
         )
@@ -109,6 +109,7 @@ class ConnectionPool(Generic[AnyConnection]):
 
     def close(self) -> None:
         """Close all idle connections."""
+        self._drop_inherited()
         with self._lock:
             queues = self._idle
             self._idle = OrderedDict()
@@ -138,17 +139,13 @@ class ConnectionPool(Generic[AnyConnection]):
         self._count -= 1
         return pooled
 
+    def _drop_inherited(self) -> None:
+        """Begin anew in a forked child.
 
-POOLS: "WeakSet[ConnectionPool[Any]]" = WeakSet()  # of this process
-
-
-def begin_in_child() -> None:
-    """Let all pools begin anew after a fork."""
-    for pool in list(POOLS):
-        pool.begin()
-
-
-os.register_at_fork(after_in_child=begin_in_child)
+        Not by a hook: uWSGI forks in C, where Python does not call them.
+        """
+        if self._process != os.getpid():
+            self._begin()
 
 
 def make_input_check(connected: socket.socket) -> Callable[[], object]:
