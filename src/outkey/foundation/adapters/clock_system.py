@@ -12,10 +12,15 @@ from contextlib import suppress
 class SystemClock:
     """Reads the system's clocks, sleeps, and makes calls later."""
 
-    # Not wrapped: every send reads them often.
-    now = staticmethod(time.time)
-    monotonic = staticmethod(time.monotonic)
-    sleep = staticmethod(time.sleep)
+    # Looked up at each call, since tests of a host replace these functions.
+    def now(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
 
     def call_later(self, seconds: float, call: Callable[[], object]) -> None:
         _timers.add(seconds, call)
