@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -210,6 +211,51 @@ def test_after_a_page_of_new_rows_the_next_is_only_compared_if_a_key_is_taken(
         (number, "A" if number == 4 else "a") for number in range(1, 9)
     ]
     assert {mark for (mark,) in columns(place, "outkey_run")} == {run}
+
+
+@contextmanager
+def written_as(role: str) -> Iterator[None]:
+    """Let rows be written by a role without more rights than its own."""
+    write_group = row_writer.RowWriter._upsert_group
+
+    def write_as_role(writer: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - passed on
+        connection = writer._table.connection
+        with connection.begin_nested():
+            connection.exec_driver_sql(f"SET LOCAL ROLE {role}")
+            written = write_group(writer, *args, **options)
+            connection.exec_driver_sql("RESET ROLE")
+            return written
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_writer.RowWriter, "_upsert_group", write_as_role)
+        yield
+
+
+def test_row_level_security_is_no_obstacle_for_the_second_page(place: Place) -> None:
+    store = prepared(place)
+    table = place.table("t")
+    place.sql("DROP ROLE IF EXISTS outkey_tester")
+    for statement in (
+        "CREATE ROLE outkey_tester",
+        "GRANT ALL ON SCHEMA public TO outkey_tester",
+        f"ALTER TABLE {table} OWNER TO outkey_tester",
+        f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
+        f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
+        f"CREATE POLICY all_rows ON {table} USING (true) WITH CHECK (true)",
+    ):
+        place.sql(statement)
+    run = place.begin_run("orders")
+    try:
+        with written_as("outkey_tester"):
+            for number in (1, 3, 5):
+                page = [row(number), row(number + 1)]
+                written = store.upsert(place.target("t"), ["id"], page, run)
+                assert written == [CREATED] * 2
+        assert columns(place, "id") == [(number,) for number in range(1, 7)]
+    finally:
+        place.sql(f"ALTER TABLE {table} OWNER TO CURRENT_USER")
+        place.sql("DROP OWNED BY outkey_tester")
+        place.sql("DROP ROLE outkey_tester")
 
 
 def test_a_rule_of_others_is_no_obstacle(place: Place) -> None:

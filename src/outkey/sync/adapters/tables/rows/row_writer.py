@@ -39,10 +39,12 @@ from outkey.sync.ports.sync import Key
 MYSQL_ROW_CODES = frozenset({MYSQL_NO_DEFAULT, "1118", "1644", "3819", "4025"})
 # Of PostgreSQL: values that do not fit, taken keys, limits, and triggers that refuse.
 ROW_CLASSES = frozenset({"22", "23", "54", "P0"})
-UNIQUE_VIOLATION = "23505"
 # Of PostgreSQL, where a merge is refused, but not the rows: no right to temporary
 # tables; a trigger that has changed a row already; a rule; a name that is ambiguous.
 NOT_MERGED = frozenset({"42501", "27000", "0A000", "42702"})
+# Of PostgreSQL, where rows are not copied into a table: a key is taken, or there are
+# rules about which rows the role may write.
+NOT_COPIED = frozenset({"23505", "42501", "0A000"})
 
 
 class RowWriter:
@@ -136,7 +138,7 @@ class RowWriter:
                 return self._write(page, mark, marks_all=marks_all)
         except errors as error:
             code = error_code(error)
-            if self._expects_new and code == UNIQUE_VIOLATION:
+            if self._expects_new and code in NOT_COPIED:
                 self._expects_new = False
                 return self._upsert_group(keys, rows, mark, marks_all=marks_all)
             if self._can_stage(page) and code in NOT_MERGED:
