@@ -17,7 +17,7 @@ from unittest.mock import patch
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from django.db import connection
+from django.db import connection, models
 from django.db.models import F
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,6 +105,10 @@ def opened(**people: Any) -> "DjangoRecords":  # noqa: ANN401 - whoever has perm
     return DjangoRecords(
         {"demo.Contact": {"active": False}, "demo.Order": {}}, **people
     )
+
+
+class ShoutingKey(models.AutoField):  # type: ignore[type-arg]  # not generic at run time
+    """A key that is stored in another form than Python has it."""
 
 
 def begun(line: str = "contacts") -> str:
@@ -1300,6 +1304,57 @@ def test_marks_of_a_table_that_is_not_analyzed_are_found_by_their_index(
     assert "Rows Removed" not in plan
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        models.CharField(primary_key=True, max_length=40),
+        models.GenericIPAddressField(primary_key=True),
+        models.FloatField(primary_key=True),
+        models.DateTimeField(primary_key=True),
+        ShoutingKey(primary_key=True),
+    ],
+)
+def test_records_whose_id_the_database_may_write_in_another_way_are_not_compared_by_it(
+    database: str, key: "models.Field[Any, Any]"
+) -> None:
+    from outkey.hosts.django.records.unchanged_rows import can_be_compared
+
+    if database != "postgresql":
+        pytest.skip("only PostgreSQL compares rows with a model")
+    name = f"Keyed{type(key).__name__}"
+    columns = {
+        "__module__": __name__,
+        "Meta": type("Meta", (), {"app_label": "demo"}),
+        "id": key,
+        "code": models.CharField(max_length=9, unique=True),
+    }
+    model: Any = type(name, (models.Model,), columns)
+    fields = {"code": model._meta.get_field("code")}
+    assert not can_be_compared(model, ("code",), fields)
+
+
+def test_a_table_whose_columns_are_of_other_types_is_not_compared_by_the_database(
+    records: "DjangoRecords",
+) -> None:
+    from outkey.hosts.django.records import unchanged_rows
+
+    if connection.vendor != "postgresql":
+        pytest.skip("only PostgreSQL compares rows with a model")
+    rows = [contact(number, kind="person") for number in range(3)]
+    records.upsert(CONTACT, KEYS, rows, begun())
+    unchanged_rows.has_types_of_fields.cache_clear()
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TYPE shade AS ENUM ('', 'person', 'company')")
+        cursor.execute(
+            "ALTER TABLE demo_contact ALTER COLUMN kind TYPE shade USING kind::shade"
+        )
+    with watched() as seen:
+        written = records.upsert(CONTACT, KEYS, rows, begun())
+    assert {one.outcome for one in written} == {WriteOutcome.UNCHANGED}
+    assert not [sql for sql in seen if "WITH found" in sql]
+    unchanged_rows.has_types_of_fields.cache_clear()
+
+
 # ── runs ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -1425,6 +1480,24 @@ def test_a_page_that_is_written_while_its_line_is_deleted_leaves_no_mark(
     writer.join(timeout=20)
     assert written.is_set()
     assert not models.SyncMark.objects.exists()
+
+
+@pytest.mark.usefixtures("database")
+def test_a_new_line_has_no_marks_of_one_that_was_removed_by_sql() -> None:
+    from outkey.hosts.django import models
+    from outkey.hosts.django.rows.storage import django_storage
+
+    make_lines()
+    ahead = models.SyncLine.objects.order_by("pk").last()
+    assert ahead is not None
+    models.SyncMark.objects.create(
+        line_id=ahead.pk + 1, target=CONTACT, record="1", run=1
+    )
+    registry = Registry(django_storage(), SystemClock())
+    registry.put_line(SyncLine("newest", "acme", "GET", "/"))
+    line = models.SyncLine.objects.get(name="newest")
+    assert line.pk == ahead.pk + 1
+    assert not models.SyncMark.objects.filter(line=line).exists()
 
 
 def test_the_key_of_what_was_left_out_steers_no_terminal(runs: Runs) -> None:

@@ -187,11 +187,14 @@ def _insert_of_arrays(model: type[models.Model], alias: str) -> str:
 
 def array_parameters(fields: Iterable[AnyField], alias: str) -> str:
     """Return SQL with an array of PostgreSQL as a parameter for each column."""
-    # With its length a type would cut off what is too long.
-    types = [
+    return ", ".join(f"%s::{name}[]" for name in column_types(fields, alias))
+
+
+def column_types(fields: Iterable[AnyField], alias: str) -> list[str]:
+    """Return the types of columns without their length, which would cut texts off."""
+    return [
         _PRECISION.sub("", str(field.db_type(connections[alias]))) for field in fields
     ]
-    return ", ".join(f"%s::{name}[]" for name in types)
 
 
 def _insert_from(model: type[models.Model], alias: str, source: str) -> str:

@@ -14,6 +14,7 @@ from django.db import DEFAULT_DB_ALIAS, connections, models, router
 from outkey.foundation.adapters.postgresql_text import array_literal
 from outkey.hosts.django.records.fast_insert import (
     array_parameters,
+    column_types,
     is_django_field,
     stored_values,
 )
@@ -25,6 +26,13 @@ from outkey.hosts.django.rows.raw_sql import execute
 from outkey.sync.core.mapping.records import Written
 
 _TEXTS = (models.CharField, models.TextField)
+# PostgreSQL writes them as Python does, and marks have their texts.
+_PRIMARY_KEYS = (models.IntegerField, models.UUIDField)
+_MATCHING_COLUMNS = """
+SELECT count(*) FROM unnest(%s::text[], %s::text[]) AS wanted(name, type)
+JOIN pg_attribute ON attname = wanted.name AND atttypid = wanted.type::regtype
+WHERE attrelid = %s::regclass
+"""
 # `found` has each row that changes nothing: its number, the ID of its record, and the
 # mark of that. With OFFSET 0, and with an array of IDs, each is looked up by an index,
 # also in a table that PostgreSQL has not analyzed.
@@ -69,10 +77,13 @@ def can_be_compared(
         and not model._meta.parents
         and model.__init__ is models.Model.__init__
         and type(model._base_manager) is models.Manager
+        and isinstance(model._meta.pk, _PRIMARY_KEYS)
+        and is_django_field(model._meta.pk)
         and all(
             is_django_field(field) and not isinstance(field, models.JSONField)
             for field in fields.values()
         )
+        and has_types_of_fields(model, tuple(fields.values()))
     )
 
 
@@ -111,6 +122,24 @@ def mark_unchanged(
     values = [numbers, *arrays, *target, mark.run, mark.run, *target, mark.run]
     ((unchanged,),) = execute(statement, values).fetchall()
     return unchanged or []
+
+
+@lru_cache(maxsize=100)
+def has_types_of_fields(
+    model: type[models.Model], fields: tuple[AnyField, ...]
+) -> bool:
+    """Whether columns have the types that Django gives them.
+
+    Others may have made the table: a column of another type may compare differently, or
+    not at all, and its index may not be used.
+    """
+    columns = (*fields, model._meta.pk)
+    names = [str(field.column) for field in columns]
+    types = column_types(columns, DEFAULT_DB_ALIAS)
+    quote = connections[DEFAULT_DB_ALIAS].ops.quote_name
+    values = [names, types, quote(model._meta.db_table)]
+    ((count,),) = execute(_MATCHING_COLUMNS, values).fetchall()
+    return bool(count == len(columns))
 
 
 @lru_cache(maxsize=100)

@@ -242,7 +242,12 @@ class DjangoLineRows:
         }
         if before is not None:
             return bool(stored.update(**columns))
-        return insert(models.SyncLine(**columns))
+        line = models.SyncLine(**columns)
+        if not insert(line):
+            return False
+        # The ID may be that of a line that another program has removed by SQL.
+        models.SyncMark.objects.filter(line=line).delete()
+        return True
 
     def versions(self, name: str, limit: int) -> list[LineVersion]:
         rows = models.LineVersion.objects.filter(line__name=name).order_by("-number")
