@@ -16,6 +16,8 @@ from third_host.database import Table
 ORDERS = {RunOrder.NEWEST: "id DESC", RunOrder.OLDEST: "id", RunOrder.DUE: "until"}
 FIND = """
 SELECT * FROM run WHERE (:id = '' OR id = :id) AND :line IN ('', line)
+AND (:configuration = '' OR line IN
+  (SELECT name FROM line WHERE configuration = :configuration))
 AND (:states = '[]' OR state IN (SELECT value FROM json_each(:states)))
 AND (:dry_run IS NULL OR dry_run = :dry_run)
 AND (:received IS NULL OR is_received = :received) AND :digest IN ('', digest)

@@ -409,6 +409,7 @@ class RunQuery:
 
     id: str = ""  # text from outside: not necessarily an id
     line: str = ""
+    configuration: str = ""  # only of its lines
     states: tuple[RunState, ...] = ()
     dry_run: bool | None = None
     received: bool | None = None  # whether of deliveries: `Run.is_received`

@@ -41,13 +41,23 @@ class MemoryRunRows:
 
     def find(self, query: RunQuery, *, lock: bool = False) -> list[Run]:
         """Return the runs of a query."""
-        runs = [run for run in self.runs.values() if is_in_query(run, query)]
+        runs = [
+            run
+            for run in self.runs.values()
+            if is_in_query(run, query) and self._is_of(run, query.configuration)
+        ]
         if query.order is RunOrder.DUE:
             runs.sort(key=lambda run: run.until)
         else:
             is_newest_first = query.order is RunOrder.NEWEST
             runs.sort(key=lambda run: int(run.id), reverse=is_newest_first)
         return runs[: query.limit]
+
+    def _is_of(self, run: Run, configuration: str) -> bool:
+        """Whether a run is of a line of this configuration; "" is any."""
+        if not configuration:
+            return True
+        return self.configurations.line(run.line).configuration == configuration
 
     def swap(self, before: Run | None, after: Run | None) -> Run | None:
         """Replace a run in its generation, insert one or delete one."""

@@ -195,6 +195,7 @@ def _filters(query: RunQuery) -> dict[str, Any]:
     conditions = {
         "pk": _number(query.id) if query.id else None,
         "line__name": query.line or None,
+        "line__configuration__name": query.configuration or None,
         "state__in": query.states or None,
         "dry_run": query.dry_run,
         "is_received": query.received,

@@ -134,9 +134,12 @@ class Planner:
             for line in self._registry.timetable(names)
         }
 
-    def due(self) -> list[DueRun]:
-        """Return the due runs that a process could begin, longest waiting first."""
-        runs = self._runs.startable()
+    def due(self, configuration: str = "") -> list[DueRun]:
+        """Return the due runs that a process could begin, longest waiting first.
+
+        With a configuration only those of its lines.
+        """
+        runs = self._runs.startable(configuration)
         timetable = self._registry.timetable({run.line for run in runs}) if runs else ()
         lines = {line.name: line for line in timetable}
         owners = {line.configuration for line in timetable}
@@ -253,8 +256,9 @@ class Planner:
 
     def _notify_workers(self, line: str) -> None:
         """Hand out the runs of a line's configuration that may be next."""
-        owners = {timed.configuration for timed in self._registry.timetable({line})}
-        self._hand_out(item for item in self.due() if item.configuration in owners)
+        # After each run: what all others wait for must not be read each time.
+        for timed in self._registry.timetable({line}):
+            self._hand_out(self.due(timed.configuration))
 
     def _hand_out(self, due: Iterable[DueRun]) -> None:
         """Notify workers of the runs that may be next, and not of all that wait."""

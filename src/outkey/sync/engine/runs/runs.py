@@ -423,15 +423,17 @@ class Runs:
             busy.run = run.id
             raise busy
 
-    def due(self, run_id: str = "") -> Sequence[Run]:
+    def due(self, run_id: str = "", *, configuration: str = "") -> Sequence[Run]:
         """Return the requested runs that no process works on, longest due first.
 
-        With an id only that run, if it is due. None of a paused line, but dry runs;
-        none at all while the installation is on hold.
+        With an id only that run, if it is due, and with a configuration only those of
+        its lines. None of a paused line, but dry runs; none at all while the
+        installation is on hold.
         """
         now = self._database.now()
         query = RunQuery(
             id=run_id,
+            configuration=configuration,
             states=OPEN_STATES,
             requested=True,
             due_by=now,
@@ -449,12 +451,13 @@ class Runs:
         paused = self.paused_lines()
         return [run for run in runs if run.dry_run or run.line not in paused]
 
-    def startable(self) -> list[Run]:
+    def startable(self, configuration: str = "") -> list[Run]:
         """Return the due runs whose line has no other run under way.
 
-        Nor has the other line of its pair, for what is no dry run.
+        Nor has the other line of its pair, for what is no dry run. With a configuration
+        only those of its lines.
         """
-        due = self.due()
+        due = self.due(configuration=configuration)
         if not due:
             return []
         alive = self.alive()

@@ -205,6 +205,27 @@ def test_a_configuration_with_many_lines_has_few_jobs_in_the_queue_at_a_time() -
     assert acme == [f"line {number}" for number in range(30)]  # the next is notified
 
 
+def test_after_a_run_only_what_waits_for_its_configuration_is_read() -> None:
+    fake = fake_planner(fake_sync(responses=Api(people(1))))
+    registry = fake.sync.world.ports.configurations
+    registry.add(configuration("shop", authentication_type="bearer"))  # type: ignore[attr-defined]
+    registry.put_line(SyncLine("single", "shop", "GET", "/contacts", PULL))  # type: ignore[attr-defined]
+    asked = fake.planner.request("contacts", "ada")
+    single = fake.planner.request("single", "ada")
+    assert [item.run.id for item in fake.planner.due("shop")] == [single.id]
+    fake.queue.given.clear()
+    startable = fake.sync.runs.startable
+    read: list[str] = []
+
+    def listed(name: str = "") -> list[Run]:
+        read.append(name)
+        return startable(name)
+
+    fake.sync.runs.startable = listed  # type: ignore[method-assign]
+    assert fake.planner.work(asked.id).state is RunState.DONE
+    assert (read, fake.queue.given) == (["acme"], [])
+
+
 def test_a_worker_that_comes_second_for_a_run_does_nothing() -> None:
     fake = fake_planner(fake_sync(responses=Api(people(1))))
     asked = fake.planner.request("contacts", "ada")
