@@ -32,8 +32,8 @@ from outkey.testing.contracts_storage import (
 from outkey.testing.contracts_tokens import TokensContract
 from outkey.testing.contracts_webhooks import DeliveryRowsContract
 from outkey.testing.fakes.basic import FakeClock
-from outkey.webhooks.core.inbox.inbox import InboxDelivery
-from outkey.webhooks.ports.webhooks import DeliveryRows
+from outkey.webhooks.core.inbox.inbox import DeliveryState, InboxDelivery
+from outkey.webhooks.ports.webhooks import DeliveryQuery, DeliveryRows
 
 
 @pytest.mark.usefixtures("database")
@@ -125,6 +125,25 @@ def test_a_delivery_that_came_before_is_found_by_an_index() -> None:
     assert len(plans) == 2
     assert "(endpoint=? AND key=?)" in plans[0]
     assert "(endpoint=? AND nonce=?)" in plans[1]
+
+
+@pytest.mark.usefixtures("database")
+def test_due_deliveries_are_found_without_reading_those_that_are_processed() -> None:
+    from outkey.hosts.django.rows.deliveries import DjangoDeliveryRows
+
+    if connection.vendor != "sqlite":
+        return  # as above
+    received = (DeliveryState.RECEIVED,)
+    with CaptureQueriesContext(connection) as queries:
+        due = DeliveryQuery(states=received, due_by=1.0, oldest_first=True)
+        assert DjangoDeliveryRows().find(due) == []
+    (query,) = queries.captured_queries
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")
+        plan = [str(row[-1]) for row in cursor.fetchall()]
+    assert [line for line in plan if line.startswith("SCAN")] == [
+        "SCAN outkey_delivery USING INDEX outkey_delivery_due"
+    ]
 
 
 @pytest.mark.usefixtures("database")
