@@ -30,14 +30,15 @@ def raise_for_cause(response: Response, clock: Callable[[], float]) -> None:
         raise refusal from None
 
 
-def pauses_configuration(error: OutkeyError, patience: float) -> bool:
-    """Whether an error is a pause for all lines of the configuration.
+def pauses_configuration(error: OutkeyError) -> bool:
+    """Whether the error that ended a run is a pause for all lines of a configuration.
 
-    Not a pause that requests wait for by themselves, which have `patience`. 503 may be
-    about one resource of the API, so it only stops the run that got it.
+    Also a short one, which their requests would wait for: meanwhile each would have a
+    place of a worker. 503 may be about one resource of the API, so it only stops the
+    run that got it.
     """
     is_429 = isinstance(error, BadResponse) and error.status == _TOO_MANY_REQUESTS
-    return is_429 and error.pause > patience
+    return is_429 and error.pause > 0
 
 
 def pause_end(pause: Mapping[str, Any], now: float) -> float:

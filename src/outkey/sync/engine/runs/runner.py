@@ -329,8 +329,7 @@ class SyncRunner:
             else:
                 runs.finish(failed_run(begun, error))
             return
-        limits = progress.plan.configuration.limits
-        if pauses_configuration(error, limits.total_timeout):
+        if pauses_configuration(error):
             configuration = progress.plan.line.configuration
             runs.pause_configuration(configuration, error.pause)
         progress.fail(error, restarts=_restarts_after(error, begun, progress))

@@ -247,20 +247,18 @@ def test_a_pause_is_no_failed_attempt_unless_the_run_got_no_further() -> None:
     assert next_retry(error, 1, was_in_vain=True) == Retry(400.0, 2)
     assert next_retry(error, ATTEMPTS, was_in_vain=True) is None
     assert next_retry(ConnectionFailed(), 2, was_in_vain=False) == Retry(DELAYS[1], 3)
-    assert not pauses_configuration(error, 60.0)
+    assert not pauses_configuration(error)
 
 
-@pytest.mark.parametrize(("seconds", "is_paused"), [(60, False), (61, True)])
-def test_a_pause_that_a_request_can_wait_for_keeps_no_run_from_beginning(
-    seconds: int, *, is_paused: bool
+@pytest.mark.parametrize("seconds", [1, 60, 61])
+def test_a_short_pause_keeps_other_runs_from_waiting_in_places_of_workers(
+    seconds: int,
 ) -> None:
     made = fake_sync(responses=Quota([refusal(seconds)]))
-    timeout = made.world.ports.configurations.get("acme").limits.total_timeout
-    assert timeout == 60
     with pytest.raises(BadResponse):
         made.run()
-    if is_paused:
-        with pytest.raises(RateLimited, match="asked for a pause"):
-            made.runs.refuse_paused_configuration("acme")
-    else:
+    with pytest.raises(RateLimited, match="asked for a pause") as refused:
         made.runs.refuse_paused_configuration("acme")
+    assert refused.value.pause == seconds
+    made.world.clock.advance(seconds)
+    made.runs.refuse_paused_configuration("acme")
