@@ -68,7 +68,7 @@ def rows(folder: Path, count: int) -> dict[str, float]:
     from outkey.hosts.django.wiring import install
 
     application = install(home)
-    few = _verify()  # what the program needs by itself
+    few = verify()  # what the program needs by itself
     fill(application, count)
     database = home / "data" / "outkey.sqlite3"
     pages = []
@@ -76,7 +76,7 @@ def rows(folder: Path, count: int) -> dict[str, float]:
         started = time.perf_counter()
         assert len(application.audit_trail.rows.newest(50)) == 50
         pages.append((time.perf_counter() - started) * 1000)
-    many = _verify()
+    many = verify()
     return {
         "newest page, ms": sorted(pages)[len(pages) // 2],
         "verify, s": many[0],
@@ -100,7 +100,7 @@ def fill(application: Any, count: int) -> None:  # noqa: ANN401 - an Application
     application.audit.flush()
 
 
-def _verify() -> tuple[float, float]:
+def verify() -> tuple[float, float]:
     """Run `outkey audit verify`; return seconds and the most memory it had, in KiB."""
     started = time.perf_counter()
     process = subprocess.Popen(

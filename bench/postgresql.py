@@ -57,6 +57,16 @@ class Cluster:
         # Nobody checks the password, but dlt insists on one.
         return f"postgresql://bench:bench@127.0.0.1:{self._port}/{name}"
 
+    def processor_seconds(self) -> float:
+        """Return the processor time of its processes, with those that have ended."""
+        server = (self._folder / "data" / "postmaster.pid").read_text().split()[0]
+        processes = [path.name for path in Path("/proc").glob("[0-9]*")]
+        return sum(
+            processor_seconds(process, with_ended=process == server)
+            for process in processes
+            if server in {process, parent_of(process)}
+        )
+
     def _run(self, tool: str, *arguments: str) -> None:
         subprocess.run(
             [_INITDB[-1].parent / tool, *arguments],
@@ -82,6 +92,29 @@ def running() -> Iterator[Cluster]:
             cluster.stop()
     finally:
         shutil.rmtree(folder)
+
+
+def processor_seconds(process: str | int, *, with_ended: bool = False) -> float:
+    """Return the processor time of a process; 0 if it is not there.
+
+    `with_ended` adds that of its children which have ended.
+    """
+    fields = _facts_of(process)[11 : 15 if with_ended else 13]
+    return sum(map(int, fields)) / os.sysconf("SC_CLK_TCK")
+
+
+def parent_of(process: str) -> str:
+    """Return the id of the parent of a process; "" if it is not there."""
+    return "".join(_facts_of(process)[1:2])
+
+
+def _facts_of(process: str | int) -> list[str]:
+    """Return what the system knows of a process, from its state on."""
+    try:
+        facts = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return []
+    return facts.rpartition(")")[2].split()
 
 
 def _free_port() -> int:
