@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from outkey.foundation.adapters.states_memory import MemoryStateRows
-from outkey.foundation.core.errors import SecretUnreadable
+from outkey.foundation.core.errors import SecretUnreadable, UnknownConfiguration
 from outkey.foundation.ports.clock import Clock
 from outkey.sync.core.line.line import Gone
 from outkey.sync.core.mapping.records import (
@@ -57,7 +57,9 @@ class MemoryRunRows:
         """Whether a run is of a line of this configuration; "" is any."""
         if not configuration:
             return True
-        return self.configurations.line(run.line).configuration == configuration
+        with suppress(SecretUnreadable, UnknownConfiguration):  # changed, or deleted
+            return self.configurations.line(run.line).configuration == configuration
+        return False
 
     def swap(self, before: Run | None, after: Run | None) -> Run | None:
         """Replace a run in its generation, insert one or delete one."""
