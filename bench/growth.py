@@ -185,7 +185,7 @@ class Installation:
         )
 
 
-def measured() -> dict[str, Round]:
+def measure() -> dict[str, Round]:
     """Return what was measured of each round."""
     with ExitStack() as stack:
         cluster = stack.enter_context(postgresql.running())
@@ -238,9 +238,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--send-milliseconds", type=float, default=3.5)
     parser.add_argument("--run-seconds", type=float, default=5.0)
-    options = parser.parse_args()
+    given = parser.parse_args()
     try:
-        rounds = measured()
+        rounds = measure()
     except postgresql.PostgresqlMissing:
         print("PostgreSQL is not installed", file=sys.stderr)
         return 2
