@@ -15,14 +15,12 @@ from outkey.hosts.django.records.fields import (
 )
 from outkey.hosts.django.records.row_cleaning import Row
 from outkey.sync.core.mapping.records import (
-    WriteOutcome,
+    CREATED,
+    UNCHANGED,
     Written,
     rejected_write,
     written_update,
 )
-
-CREATED = Written(WriteOutcome.CREATED)
-UNCHANGED = Written(WriteOutcome.UNCHANGED)
 
 
 @dataclass(slots=True)

@@ -33,8 +33,6 @@ from outkey.hosts.django.records.marks import (
 )
 from outkey.hosts.django.records.open_model import OpenModel
 from outkey.hosts.django.records.record_filler import (
-    CREATED,
-    UNCHANGED,
     RecordFiller,
     WriteStep,
     required_names,
@@ -49,7 +47,13 @@ from outkey.hosts.django.records.unchanged_rows import (
     can_be_compared,
     mark_unchanged,
 )
-from outkey.sync.core.mapping.records import Written, rejected_write, written_update
+from outkey.sync.core.mapping.records import (
+    CREATED,
+    UNCHANGED,
+    Written,
+    rejected_write,
+    written_update,
+)
 
 ROW_ERRORS = (IntegrityError, DataError, ValueError, ArithmeticError)
 
