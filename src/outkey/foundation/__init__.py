@@ -12,6 +12,8 @@ Where to begin, below `outkey.foundation`; nothing is loaded here:
 - `core.secret.Secret`: a value that is masked wherever it is printed
 - `core.permission.Permission`: what a user may do
 - `core.shared_state.StateKind`: the kinds of rows that all processes share
+- `core.fields.field_kinds.Field`: a setting: its name, its kind and when it applies
+- `core.fields.field_kinds.Kind`: what a field takes
 - `core.findings.checks.Finding`: a problem of settings, with a hint and a stable id
 - `core.findings.checks.Level`: how severe a finding is
 - `ports.clock.Clock`: the time

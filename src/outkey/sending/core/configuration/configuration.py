@@ -309,19 +309,26 @@ class Configuration:
     def binding_of(self, secret: str) -> str:
         """Return where a secret may be sent, in the form that it is bound to.
 
-        A proxy's password is bound to the proxy, all others to the API.
-        What is sent to the Token URL is bound to both origins: a user who changes the
-        Base URL alone would otherwise receive the tokens that it is exchanged for.
+        A proxy's password is bound to the proxy, all others to the API and before it
+        to every other URL that they are sent to: a user who changes the Base URL alone
+        would otherwise receive the tokens that they are exchanged for.
         """
-        base = self.base.origin.bound
         if secret == PROXY_PASSWORD and self.proxy.url:
             return endpoint_origin(self.proxy.url, "proxy.url").bound
+        others = [
+            endpoint_origin(str(VALUE_GETTERS[path](self)), secret).bound
+            for path in self._other_urls_of(secret)
+        ]
+        return " ".join([*others, self.base.origin.bound])
+
+    def _other_urls_of(self, secret: str) -> list[str]:
+        """Return the fields whose URLs a secret is sent to besides the Base URL."""
         # The client certificate identifies us at the Token URL too.
         is_key = secret == "client_key"  # noqa: S105 - the name of a secret
         is_sent_there = secret in SENT_TO_TOKEN_URL or (is_key and self.uses_oauth2)
         if not is_sent_there or not self.oauth2.token_url:
-            return base
-        return f"{endpoint_origin(self.oauth2.token_url, secret).bound} {base}"
+            return []
+        return ["oauth2.token_url"]
 
     def parameter_names(self) -> set[str]:
         """Return the query parameters that rows and the token add to each request."""
@@ -342,17 +349,26 @@ class Configuration:
         binding = self.binding_of(secret)
         if state is None or state.origin == binding:
             return
+        *entered_for, entered_base = state.origin.split(" ")
         changed = ""
         if secret == PROXY_PASSWORD:
             changed = BY_PATH["proxy.url"].label
-        elif state.origin.partition(" ")[2] == self.base.origin.bound:
-            # It is bound to both URLs, and only the other one has changed.
-            changed = BY_PATH["oauth2.token_url"].label
+        elif entered_for and entered_base == self.base.origin.bound:
+            # Only another of its URLs has changed: the first that it is not bound to.
+            changed = self._first_unbound(secret, entered_for)
         message = Text(
             "the secret was entered for another {url} than the present one",
             url=changed,
         )
         raise SecretRebindRequired(message if changed else None, field=secret)
+
+    def _first_unbound(self, secret: str, origins: Sequence[str]) -> str:
+        """Return the label of the first URL that a secret was not entered for."""
+        for path in self._other_urls_of(secret):
+            url = str(VALUE_GETTERS[path](self))
+            if endpoint_origin(url, secret).bound not in origins:
+                return BY_PATH[path].label
+        return ""
 
     def values(self) -> dict[str, object]:
         """Return the values by field path, as `build` takes them."""

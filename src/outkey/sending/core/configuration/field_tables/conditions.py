@@ -1,0 +1,12 @@
+"""When a field applies: conditions that several fields share."""
+
+BY_NONE = (("authentication_type", ("none",)),)
+BY_BASIC = (("authentication_type", ("basic",)),)
+BY_PASSWORD = (("authentication_type", ("basic", "digest")),)
+BY_BEARER = (("authentication_type", ("bearer",)),)
+BY_ENTERED_TOKEN = (*BY_BEARER, ("token_source", ("entered",)))
+BY_LOGIN = (*BY_BEARER, ("token_source", ("login",)))
+BY_OAUTH2 = (*BY_BEARER, ("token_source", ("oauth2",)))
+BY_REFRESH_TOKEN = (*BY_OAUTH2, ("oauth2.grant", ("refresh_token",)))
+BY_AUTHORIZATION_CODE = (*BY_OAUTH2, ("oauth2.grant", ("authorization_code",)))
+BY_DEVICE_CODE = (*BY_OAUTH2, ("oauth2.grant", ("device_code",)))

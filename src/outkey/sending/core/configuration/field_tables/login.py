@@ -1,0 +1,106 @@
+"""The fields of the tab Login."""
+
+from functools import partial
+
+from outkey.foundation.core.fields import choices
+from outkey.foundation.core.fields.field_kinds import Audited, Field, Kind, Tab
+from outkey.sending.core.configuration.field_tables.conditions import BY_LOGIN
+
+login = partial(Field, Tab.LOGIN, when=BY_LOGIN)
+rare_login = partial(Field, Tab.LOGIN, when=BY_LOGIN, rare=True)
+
+FIELDS: tuple[Field, ...] = (
+    login(
+        "login.path",
+        "Login path",
+        Kind.TEXT,
+        audited=Audited.PATH,
+        required=True,
+        help="The path below the Base URL that issues a token, such as /auth/login.",
+    ),
+    rare_login(
+        "login.method",
+        "Login method",
+        Kind.METHOD,
+        default="POST",
+        help="The method of the login request.",
+    ),
+    login(
+        "login.format",
+        "Login format",
+        Kind.CHOICE,
+        choices.BodyFormat,
+        default="json",
+        help="The format of the login request.",
+    ),
+    login(
+        "login.body",
+        "Login body",
+        Kind.LONG_TEXT,
+        required=True,
+        help=(
+            "The body of the login request. {username}, {password} and {secret_key}"
+            " are replaced by the fields of that name, encoded for the format."
+        ),
+    ),
+    login(
+        "login.token",
+        "Token in the response",
+        Kind.TEXT,
+        required=True,
+        help=(
+            "Where the response has the token: a JMESPath such as data.access_token,"
+            " header:NAME or cookie:NAME."
+        ),
+    ),
+    login(
+        "login.expires_in",
+        "Expiry in the response",
+        Kind.TEXT,
+        help="Where the response has the lifetime of the token, as a JMESPath.",
+    ),
+    login(
+        "login.expires_unit",
+        "Expiry unit",
+        Kind.CHOICE,
+        choices.ExpiryUnit,
+        default="s",
+        help="What the expiry in the response means.",
+    ),
+    login(
+        "login.lifetime_seconds",
+        "Lifetime",
+        Kind.SECONDS,
+        default=3300,
+        minimum=1,
+        maximum=31_536_000,
+        help="Seconds that a token is assumed to last if the response does not"
+        " state it.",
+    ),
+    rare_login(
+        "login.refresh_path",
+        "Refresh path",
+        Kind.TEXT,
+        audited=Audited.PATH,
+        help="The path that renews a token; without it the login is repeated.",
+    ),
+    rare_login(
+        "login.refresh_body",
+        "Refresh body",
+        Kind.LONG_TEXT,
+        help="The body of the refresh request; {refresh_token} is replaced.",
+    ),
+    rare_login(
+        "login.refresh_token",
+        "Refresh token in the response",
+        Kind.TEXT,
+        help="Where the response has the refresh token, as for the token.",
+    ),
+    rare_login(
+        "login.logout_path",
+        "Logout path",
+        Kind.TEXT,
+        audited=Audited.PATH,
+        help="The path that ends the session; used when the token is revoked.",
+    ),
+)

@@ -1,0 +1,173 @@
+"""The fields of the tab OAuth 2.0."""
+
+from functools import partial
+
+from outkey.foundation.core.fields import choices
+from outkey.foundation.core.fields.field_kinds import Field, Kind, Tab
+from outkey.sending.core.configuration.field_tables.conditions import (
+    BY_AUTHORIZATION_CODE,
+    BY_DEVICE_CODE,
+    BY_OAUTH2,
+    BY_REFRESH_TOKEN,
+)
+
+oauth2 = partial(Field, Tab.OAUTH2, when=BY_OAUTH2)  # unless a row says more
+rare_oauth2 = partial(Field, Tab.OAUTH2, when=BY_OAUTH2, rare=True)
+
+FIELDS: tuple[Field, ...] = (
+    oauth2(
+        "oauth2.grant",
+        "Grant",
+        Kind.CHOICE,
+        choices.Grant,
+        default="client_credentials",
+        help=(
+            "How tokens are obtained: for this application itself, or for a user who"
+            " has given consent."
+        ),
+    ),
+    oauth2(
+        "oauth2.token_url",
+        "Token URL",
+        Kind.ENDPOINT,
+        required=True,
+        help="The URL that issues tokens, for example https://auth.acme.example/token.",
+    ),
+    oauth2(
+        "oauth2.client_id",
+        "Client ID",
+        Kind.TEXT,
+        required=True,
+        help="The ID that the provider has given this application.",
+    ),
+    oauth2(
+        "oauth2.client_secret",
+        "Client Secret",
+        Kind.SECRET,
+        to_token_url=True,
+        lines=True,
+        help=(
+            "The application's secret; for private key JWT its private key, as PEM or"
+            " JWK."
+        ),
+    ),
+    oauth2(
+        "oauth2.client_auth",
+        "Client Authentication",
+        Kind.CHOICE,
+        choices.ClientAuth,
+        default="body",
+        help="How the application authenticates at the Token URL.",
+    ),
+    oauth2(
+        "oauth2.scope",
+        "Scope",
+        Kind.TEXT,
+        help="The permissions to request, separated by spaces.",
+    ),
+    rare_oauth2(
+        "oauth2.audience",
+        "Audience",
+        Kind.TEXT,
+        help="The API that the token is for, if the provider expects this parameter.",
+    ),
+    rare_oauth2(
+        "oauth2.resource",
+        "Resource",
+        Kind.TEXT,
+        help="The API that the token is for, as a URL (RFC 8707).",
+    ),
+    rare_oauth2(
+        "oauth2.extra",
+        "Extra parameters",
+        Kind.PAIRS,
+        help=(
+            "More parameters of the token request, one name = value per line."
+            " No secrets."
+        ),
+    ),
+    oauth2(
+        "oauth2.refresh_token",
+        "Refresh token",
+        Kind.SECRET,
+        when=BY_REFRESH_TOKEN,
+        required=True,
+        to_token_url=True,
+        help="An existing refresh token to start with; outkey stores its successors.",
+    ),
+    oauth2(
+        "oauth2.authorization_url",
+        "Authorization URL",
+        Kind.ENDPOINT,
+        when=BY_AUTHORIZATION_CODE,
+        required=True,
+        help="The page where a user gives consent in the browser.",
+    ),
+    oauth2(
+        "oauth2.device_url",
+        "Device URL",
+        Kind.ENDPOINT,
+        when=BY_DEVICE_CODE,
+        required=True,
+        help="The URL that issues device codes; at the Token URL's origin.",
+    ),
+    rare_oauth2(
+        "oauth2.revocation_url",
+        "Revocation URL",
+        Kind.ENDPOINT,
+        help="The URL that revokes tokens; at the Token URL's origin.",
+    ),
+    rare_oauth2(
+        "oauth2.introspection_url",
+        "Introspection URL",
+        Kind.ENDPOINT,
+        help=(
+            "The URL where the provider reports whether a token is active; at the"
+            " Token URL's origin."
+        ),
+    ),
+    rare_oauth2(
+        "oauth2.issuer",
+        "Issuer",
+        Kind.ENDPOINT,
+        help="The authorization server's identifier, which signed assertions name.",
+    ),
+    rare_oauth2(
+        "oauth2.body_format",
+        "Body format",
+        Kind.CHOICE,
+        choices.BodyFormat,
+        default="form",
+        help="The format of the token request; the standard is a form.",
+    ),
+    rare_oauth2(
+        "oauth2.dpop",
+        "DPoP",
+        Kind.FLAG,
+        help=(
+            "Bind tokens to a key of this configuration, and prove possession of the"
+            " key with each request (RFC 9449)."
+        ),
+    ),
+    rare_oauth2(
+        "oauth2.leeway_seconds",
+        "Refresh leeway",
+        Kind.SECONDS,
+        default=60,
+        maximum=3600,
+        help=(
+            "Seconds before its expiry that a token is renewed; at most a tenth of its"
+            " lifetime."
+        ),
+    ),
+    rare_oauth2(
+        "oauth2.default_lifetime_seconds",
+        "Default lifetime",
+        Kind.SECONDS,
+        default=3300,
+        minimum=1,
+        maximum=31_536_000,
+        help="Seconds that a token is assumed to last if the provider does not"
+        " state it.",
+    ),
+)
