@@ -350,25 +350,20 @@ class Configuration:
         if state is None or state.origin == binding:
             return
         *entered_for, entered_base = state.origin.split(" ")
-        changed = ""
+        message = None
         if secret == PROXY_PASSWORD:
-            changed = BY_PATH["proxy.url"].label
+            message = _changed_url(BY_PATH["proxy.url"].label)
         elif entered_for and entered_base == self.base.origin.bound:
-            # Only another of its URLs has changed: the first that it is not bound to.
-            changed = self._first_unbound(secret, entered_for)
-        message = Text(
-            "the secret was entered for another {url} than the present one",
-            url=changed,
-        )
-        raise SecretRebindRequired(message if changed else None, field=secret)
+            message = self._other_url_changed(secret, entered_for)
+        raise SecretRebindRequired(message, field=secret)
 
-    def _first_unbound(self, secret: str, origins: Sequence[str]) -> str:
-        """Return the label of the first URL that a secret was not entered for."""
+    def _other_url_changed(self, secret: str, origins: Sequence[str]) -> Text:
+        """Return which other URL of a secret is not one that it was entered for."""
         for path in self._other_urls_of(secret):
             url = str(VALUE_GETTERS[path](self))
             if endpoint_origin(url, secret).bound not in origins:
-                return BY_PATH[path].label
-        return ""
+                return _changed_url(BY_PATH[path].label)
+        return Text("the secret was entered for one more URL, which was removed")
 
     def values(self) -> dict[str, object]:
         """Return the values by field path, as `build` takes them."""
@@ -380,6 +375,13 @@ class Configuration:
                     str(value) if isinstance(value, choices.Choice) else value
                 )
         return values
+
+
+def _changed_url(label: str) -> Text:
+    return Text(
+        "the secret was entered for another {url} than the present one",
+        url=label,
+    )
 
 
 MAX_NAMES = 10

@@ -361,6 +361,13 @@ def test_a_secret_stays_where_both_origins_stay(change: dict[str, object]) -> No
     assert made.secrets["client_secret"].origin == made.binding_of("client_secret")
 
 
+def test_a_secret_that_a_url_was_removed_for_must_be_entered_again() -> None:
+    narrower = build("a", {"base_url": BASE}, secrets=oauth("client_secret").secrets)
+    with pytest.raises(SecretRebindRequired) as caught:
+        narrower.refuse_unbound("client_secret")
+    assert "one more URL, which was removed" in caught.value.message
+
+
 def test_a_secret_that_is_not_there_is_not_unbound() -> None:
     made = oauth()
     made.refuse_unbound("client_secret")
