@@ -1,6 +1,10 @@
 """Signing scripts from the terminal: kept, tried, sent with, and locked away."""
 
+import hashlib
+import hmac
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 
@@ -59,7 +63,8 @@ def test_the_specification_s_example_is_accepted_by_a_server_that_verifies_it(
 def test_a_trial_shows_names_and_lengths_and_never_a_value(signed: Terminal) -> None:
     done = signed("script", "run", "signed", "--at", "1700000000", "--json")
     assert done.code == 0
-    assert set(done.json) == {"ok", "headers", "ms", "error"}
+    assert set(done.json) == {"ok", "headers", "query", "ms", "error"}
+    assert done.json["query"] == []
     assert done.json["headers"] == [
         {"name": "X-Timestamp", "length": 10},
         {"name": "X-Signature", "length": 64},
@@ -119,6 +124,66 @@ def test_a_script_that_goes_wrong_sends_nothing_and_tells_no_secret(
         assert SIGNING_KEY not in tried.out + tried.err
     assert spar.journal == []
     assert SIGNING_KEY not in outkey("audit", "export").out
+
+
+SIGNED_QUERY = """
+import hashlib
+import hmac
+
+def compute_auth_header(sync_line):
+    request = sync_line.request
+    secret = sync_line.api_config_id.get_secret_key()
+    types = [value for name, value in request.headers if name == "Content-Type"]
+    text = "|".join([request.method, request.url, *types]).encode() + request.body
+    signature = hmac.new(secret.encode(), text, hashlib.sha256).hexdigest()
+    return {"headers": {"X-Key": "erp"}, "query": {"key": "e r/p", "sig": signature}}
+"""
+
+
+class SignedQueryApi(BaseHTTPRequestHandler):
+    """Accepts a request whose last parameter is the signature of all the rest."""
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        target, _, signature = self.path.rpartition("&sig=")
+        url = f"http://{self.headers['Host']}{target.removesuffix('&key=e%20r%2Fp')}"
+        text = f"POST|{url}|{self.headers['Content-Type']}".encode() + body
+        expected = hmac.new(SIGNING_KEY.encode(), text, hashlib.sha256).hexdigest()
+        self.send_response(200 if signature == expected else 401)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_script_signs_the_query_for_a_server_that_verifies_it(
+    outkey: Terminal, spar: Spar
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), SignedQueryApi) as server:
+        Thread(target=server.serve_forever).start()
+        try:
+            text = document(spar, SIGNED_QUERY, secret_key='"env:SIGNING"').replace(
+                spar.url, f"http://127.0.0.1:{server.server_port}/v1"
+            )
+            key = {"SIGNING": SIGNING_KEY}
+            assert outkey("apply", "-", stdin=text, **key).code == 0
+            order = ("signed", "POST", "/orders?page=2", "--data", '{"a": 1}')
+            done = outkey("request", *order, "--json", **key)
+            assert (done.code, done.json["status"]) == (0, 200), done.out
+            taken = ("signed", "POST", "/orders?page=2&key=mine", "--data", "{}")
+            done = outkey("request", *taken, "--json", **key)
+            assert (done.code, done.json["error"]["code"]) == (2, "parameter_conflict")
+        finally:
+            server.shutdown()
+    tried = outkey("script", "run", "signed", "--json", **key)
+    assert tried.json["query"] == [
+        {"name": "key", "length": 5},
+        {"name": "sig", "length": 64},
+    ]
+    shown = outkey("preview", "signed", "POST", "/orders?page=2", "--json", **key)
+    assert shown.json["url"].endswith("/v1/orders?page=2&key=***&sig=***")
+    assert "sig=" not in outkey("audit", "export", **key).out
 
 
 def test_a_script_without_a_secret_to_give_says_so(

@@ -507,7 +507,7 @@ def test_the_programs_of_a_page_run_with_an_installation(shell: Shell) -> None:
 
 
 def test_the_script_of_the_page_passes_its_own_example(shell: Shell) -> None:
-    script, example = (
+    script, signed_query, example = (
         block.code
         for block in BLOCKS
         if block.page == "docs/guide/scripts.md" and block.language == "py"
@@ -520,6 +520,11 @@ def test_the_script_of_the_page_passes_its_own_example(shell: Shell) -> None:
     shell.save("script.toml", document)
     assert shell.type("outkey apply script.toml").code == 0
     shell.save("script.toml", document.replace("21baf5", "21baf6"))
+    assert shell.type("outkey apply script.toml").code == 2
+    other = document.replace(f"{script}\n\n{example}", signed_query)
+    shell.save("script.toml", other)
+    assert shell.type("outkey apply script.toml").code == 0
+    shell.save("script.toml", other.replace("1700000300", "1700000301"))
     assert shell.type("outkey apply script.toml").code == 2
 
 

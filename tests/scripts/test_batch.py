@@ -4,6 +4,7 @@ import pytest
 
 from outkey.foundation.core.errors import HeaderFormatError, OutkeyError, ScriptFailed
 from outkey.sending.adapters.scripts_locked.pool import LockedScripts
+from outkey.sending.core.request.script import ScriptResult
 from scripts.conftest import body_of, call_of, pid_of
 
 ECHO = body_of(
@@ -23,7 +24,7 @@ def test_each_call_gets_its_own_answer_in_order(
     ]
     for at, given in enumerate(scripts.run_all(calls)):
         assert not isinstance(given, OutkeyError)
-        texts = {name: value.reveal() for name, value in given}
+        texts = {name: value.reveal() for name, value in given.headers}
         assert texts == {"X-Name": f"line{at}", "X-Body": "b" * at, "X-Path": f"/{at}"}
 
 
@@ -33,7 +34,7 @@ def test_answers_that_do_not_fit_into_one_message_come_in_more(
     long = body_of("return {'A': sync_line.name * 30_000}")
     found = scripts.run_all([call_of(long, name=letter) for letter in "abcdefgh"])
     assert [
-        given[0][1].reveal()[:1]
+        given.headers[0][1].reveal()[:1]
         for given in found
         if not isinstance(given, OutkeyError)
     ] == [*"abcdefgh"]
@@ -49,7 +50,13 @@ def test_an_error_of_one_call_is_its_own(scripts: LockedScripts) -> None:
     names = ("one", "raise", "none", "nul", "two")
     given = scripts.run_all([call_of(odd, name=name) for name in names])
     kinds = [type(found) for found in given]
-    assert kinds == [tuple, ScriptFailed, HeaderFormatError, HeaderFormatError, tuple]
+    assert kinds == [
+        ScriptResult,
+        ScriptFailed,
+        HeaderFormatError,
+        HeaderFormatError,
+        ScriptResult,
+    ]
 
 
 @pytest.mark.parametrize("end", ["pass", "uuid.os._exit(3)"])
@@ -82,7 +89,9 @@ def test_a_batch_is_one_round_trip_to_the_warm_worker(scripts: LockedScripts) ->
     given = scripts.run_all([call_of(count)] * 10)
     assert pid_of(scripts) == before
     assert [
-        found[0][1].reveal() for found in given if not isinstance(found, OutkeyError)
+        found.headers[0][1].reveal()
+        for found in given
+        if not isinstance(found, OutkeyError)
     ] == [str(at) for at in range(2, 12)]
 
 

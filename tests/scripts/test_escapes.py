@@ -43,7 +43,7 @@ class Assets:
     def check_health(self) -> None:
         """The other configuration works on in its own process, within a sane time."""
         started = time.monotonic()
-        headers = self.scripts.run(call_of(secret=self.other, place="other"))
+        headers = self.scripts.run(call_of(secret=self.other, place="other")).headers
         assert len(headers) == 2
         assert time.monotonic() - started < 5
         assert self.file.read_text().startswith("MARK-file-")
@@ -76,7 +76,7 @@ class Assets:
         call = call_of(source, secret=f"own-{name}", place=place or name)
         for _ in range(2):
             try:
-                pairs = self.scripts.run(call)
+                pairs = self.scripts.run(call).headers
             except OutkeyError as error:
                 said = f"{error.message} {error.hint} "
                 assert call.secret is not None
@@ -124,7 +124,7 @@ def test_scripts_run_by_the_version_that_was_asked_for(assets: Assets) -> None:
     source = "import uuid\n" + body_of(
         "return {'V': uuid.sys.version.rpartition('.')[0][:4]}"
     )
-    ((_, version),) = assets.scripts.run(call_of(source, place="version"))
+    ((_, version),) = assets.scripts.run(call_of(source, place="version")).headers
     assert version.reveal() == assets.version
 
 
@@ -136,7 +136,7 @@ def test_a_script_does_not_see_how_its_process_was_started(assets: Assets) -> No
         "seen = s.argv, s.orig_argv, s.executable, s.path, main.get('__file__')",
         "return {'V': str(seen)}",
     )
-    ((_, seen),) = assets.scripts.run(call_of(source, place="arguments"))
+    ((_, seen),) = assets.scripts.run(call_of(source, place="arguments")).headers
     assert seen.reveal() == "([''], [], '', [], None)"
 
 

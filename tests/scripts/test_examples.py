@@ -134,7 +134,7 @@ def run(case: Case) -> dict[str, str]:
         body=case.body,
         at=case.at,
     )
-    return {name: value.reveal() for name, value in SCRIPTS.run(call)}
+    return {name: value.reveal() for name, value in SCRIPTS.run(call).headers}
 
 
 def wire(url: str) -> str:

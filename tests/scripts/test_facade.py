@@ -25,7 +25,8 @@ VECTORS = {
 
 def shown(scripts: LockedScripts, source: str, **more: object) -> dict[str, str]:
     return {
-        name: value.reveal() for name, value in scripts.run(call_of(source, **more))
+        name: value.reveal()
+        for name, value in scripts.run(call_of(source, **more)).headers
     }  # type: ignore[arg-type]
 
 
@@ -128,7 +129,7 @@ def test_imports_inside_the_function_work(shared: LockedScripts, name: str) -> N
 
 @pytest.mark.parametrize("name", OFFERED)
 def test_all_that_is_offered_can_be_imported(shared: LockedScripts, name: str) -> None:
-    assert shared.run(call_of(f"import {name}\n" + body_of("return {}"))) == ()
+    assert shared.run(call_of(f"import {name}\n" + body_of("return {}"))).headers == ()
 
 
 @pytest.mark.parametrize(
@@ -238,7 +239,62 @@ def test_state_lasts_within_a_worker_only(shared: LockedScripts) -> None:
 
 
 def test_an_empty_mapping_adds_nothing(shared: LockedScripts) -> None:
-    assert shared.run(call_of(body_of("return {}"))) == ()
+    assert shared.run(call_of(body_of("return {}"))).headers == ()
+
+
+def test_headers_and_query_are_two_parts_when_one_is_a_mapping(
+    shared: LockedScripts,
+) -> None:
+    def run(expression: str) -> tuple[dict[str, str], dict[str, str]]:
+        headers, query = shared.run(call_of(body_of(f"return {expression}")))
+        return (
+            {name: value.reveal() for name, value in headers},
+            {name: value.reveal() for name, value in query},
+        )
+
+    assert run("{'headers': {'A': '1'}, 'query': {'b': '2', 'c': ''}}") == (
+        {"A": "1"},
+        {"b": "2", "c": ""},
+    )
+    assert run("{'query': {'b': '2'}}") == ({}, {"b": "2"})
+    assert run("{'headers': {'A': '1'}}") == ({"A": "1"}, {})
+    assert run("{'headers': {}, 'query': {}}") == ({}, {})
+    # As before: two headers with these names.
+    assert run("{'headers': '1', 'query': '2'}") == ({"headers": "1", "query": "2"}, {})
+
+
+def test_a_script_sees_headers_as_pairs_of_name_and_value(
+    shared: LockedScripts,
+) -> None:
+    source = body_of("return {'A': repr(sync_line.request.headers)}")
+    headers = (("Host", "api.acme.example"), ("X-Empty", ""))
+    assert shown(shared, source, headers=headers) == {"A": repr(headers)}
+    assert shown(shared, source) == {"A": "()"}
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("{'headers': {}, 'query': 7}", "returned int as query and not a mapping"),
+        ("{'headers': None, 'query': {}}", "returned NoneType and not a mapping"),
+        ("{'query': {1: 'a'}}", "parameter name that is int and not text"),
+        ("{'query': {'a': 1}}", "parameter value that is int and not text"),
+        ("{'query': {'a': 'x\\nb'}}", "parameter with a line break"),
+        ("{'query': {'a': '\\ud800'}}", "not Unicode"),
+        ("{'query': {'a': 'x' * 70000}}", "64 KiB"),
+        (
+            "{'query': {'a': 'x' * 40000}, 'headers': {'A': 'x' * 40000}}",
+            "64 KiB",
+        ),
+        ("{'query': {}, 'hunter2': 'x'}", "another key beside headers and query"),
+    ],
+)
+def test_what_is_no_query_is_said(
+    shared: LockedScripts, expression: str, message: str
+) -> None:
+    with pytest.raises(HeaderFormatError, match=message) as caught:
+        shared.run(call_of(body_of(f"return {expression}")))
+    assert "hunter2" not in str(caught.value)
 
 
 def test_any_mapping_and_any_text_will_do(shared: LockedScripts) -> None:
@@ -337,7 +393,7 @@ def test_a_secret_that_nobody_entered_is_missing(shared: LockedScripts) -> None:
     with pytest.raises(SecretMissing) as caught:
         shared.run(call_of(secret=None))
     assert caught.value.field == "secret_key"
-    assert shared.run(call_of(body_of("return {}"), secret=None)) == ()
+    assert shared.run(call_of(body_of("return {}"), secret=None)).headers == ()
     assert shown(
         shared,
         body_of("return {'A': sync_line.api_config_id.get_secret_key()}"),
@@ -346,4 +402,4 @@ def test_a_secret_that_nobody_entered_is_missing(shared: LockedScripts) -> None:
 
 
 def test_printing_does_nothing(shared: LockedScripts) -> None:
-    assert shared.run(call_of(body_of("print('x')", "return {}"))) == ()
+    assert shared.run(call_of(body_of("print('x')", "return {}"))).headers == ()

@@ -86,6 +86,6 @@ def test_no_error_repeats_the_secret(
 
 def test_headers_come_back_as_secrets(shared: LockedScripts, canary: Canaries) -> None:
     secret = canary("key")
-    pairs = shared.run(call_of(body_of(f"return {{'A': {SECRET}}}"), secret))
+    pairs = shared.run(call_of(body_of(f"return {{'A': {SECRET}}}"), secret)).headers
     assert repr(pairs) == "(('A', Secret(***)),)"
     assert pairs[0][1].reveal() == secret

@@ -117,8 +117,8 @@ def test_a_bad_script_is_a_typed_error_in_time(
     with pytest.raises((ScriptFailed, HeaderFormatError), match=message):
         shared.run(call_of(source, place=name))
     assert time.monotonic() - started < LIMIT + 2  # 50 ms on a quiet machine
-    assert len(shared.run(call_of(place=name))) == 2
-    assert len(shared.run(call_of(place="another"))) == 2
+    assert len(shared.run(call_of(place=name)).headers) == 2
+    assert len(shared.run(call_of(place="another")).headers) == 2
 
 
 def test_the_limit_is_kept_by_some_50_milliseconds(scripts: LockedScripts) -> None:
@@ -179,7 +179,7 @@ def test_three_failures_in_a_row_set_a_script_aside(
             scripts.run(call)
         waits.append(wait)
         now[0] += wait + 0.1
-    assert len(scripts.run(call_of())) == 2, "a new script starts afresh"
+    assert len(scripts.run(call_of()).headers) == 2, "a new script starts afresh"
 
 
 def test_time_outs_set_a_script_aside_and_an_answer_starts_over(
@@ -277,7 +277,7 @@ def test_a_worker_in_a_call_is_not_evicted() -> None:
     slow = "import time\n" + body_of("time.sleep(0.4)", "return {'A': 'slow'}")
     found: list[int] = []
     thread = threading.Thread(
-        target=lambda: found.append(len(scripts.run(call_of(slow))))
+        target=lambda: found.append(len(scripts.run(call_of(slow)).headers))
     )
     thread.start()
     time.sleep(0.2)
@@ -298,7 +298,7 @@ def test_many_threads_share_workers() -> None:
             place = str((number + turn) % 5)
             found = scripts.run(
                 call_of(source, place, place=place, name=f"{number}-{turn}-")
-            )
+            ).headers
             if found[0][1].reveal() != f"{number}-{turn}-{place}":
                 failures.append(place)
 
@@ -319,7 +319,7 @@ def test_a_worker_killed_from_outside_is_replaced(
     before = pid_of(scripts)
     os.kill(before, how)
     _until(lambda: before not in children_of(zygote_of(scripts)))
-    assert len(scripts.run(call_of())) == 2
+    assert len(scripts.run(call_of()).headers) == 2
     assert pid_of(scripts) != before
 
 
@@ -328,8 +328,8 @@ def test_a_zygote_killed_from_outside_is_replaced(scripts: LockedScripts) -> Non
     worker = pid_of(scripts)
     os.kill(zygote_of(scripts), signal.SIGKILL)
     _until(lambda: not Path(f"/proc/{worker}").exists() or _is_zombie(worker))
-    assert len(scripts.run(call_of())) == 2
-    assert len(scripts.run(call_of(place="another"))) == 2
+    assert len(scripts.run(call_of()).headers) == 2
+    assert len(scripts.run(call_of(place="another")).headers) == 2
 
 
 def test_two_configurations_do_not_touch_each_other(scripts: LockedScripts) -> None:
@@ -339,9 +339,9 @@ def test_two_configurations_do_not_touch_each_other(scripts: LockedScripts) -> N
         "time.time = lambda: 0\n" + body_of("return {'A': 'evil'}")
     )
     scripts.run(call_of(place="good"))
-    assert scripts.run(call_of(evil, place="evil"))[0][1].reveal() == "evil"
-    assert scripts.run(call_of(place="good"))[0][1].reveal() != "0"
-    assert scripts.run(call_of(place="new"))[0][1].reveal() != "0"
+    assert scripts.run(call_of(evil, place="evil")).headers[0][1].reveal() == "evil"
+    assert scripts.run(call_of(place="good")).headers[0][1].reveal() != "0"
+    assert scripts.run(call_of(place="new")).headers[0][1].reveal() != "0"
     assert pid_of(scripts, "good") != pid_of(scripts, "evil")
 
 
@@ -354,7 +354,7 @@ def test_a_forked_application_has_workers_of_its_own(scripts: LockedScripts) -> 
         status = 1
         try:
             held = len(scripts._slots)
-            fine = len(scripts.run(call_of())) == 2 and held == 0
+            fine = len(scripts.run(call_of()).headers) == 2 and held == 0
             own = zygote_of(scripts) not in {before, 0}
             scripts.close()
             status = 0 if fine and own else 2
@@ -363,7 +363,7 @@ def test_a_forked_application_has_workers_of_its_own(scripts: LockedScripts) -> 
     os.close(reader)
     os.close(writer)
     assert os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) == 0
-    assert len(scripts.run(call_of())) == 2
+    assert len(scripts.run(call_of()).headers) == 2
     assert (zygote_of(scripts), pid_of(scripts)) == (before, worker)
 
 
@@ -443,7 +443,7 @@ def test_closing_twice_and_using_again_works(scripts: LockedScripts) -> None:
     scripts.run(call_of())
     scripts.close()
     scripts.close()
-    assert len(scripts.run(call_of())) == 2
+    assert len(scripts.run(call_of()).headers) == 2
     assert worker_of(scripts) is not None
 
 

@@ -170,7 +170,7 @@ scripts = LockedScripts()
 {before}
 for at in (None, 1.0):
     try:
-        print(len(scripts.run(call_of(at=at))))
+        print(len(scripts.run(call_of(at=at)).headers))
     except OutkeyError as error:
         print(error.code, error.message)
 scripts.close()
@@ -211,7 +211,7 @@ def test_a_worker_that_is_not_locked_is_told_nothing(said: bytes | None) -> None
         else:
             theirs.send(said)
         with pytest.raises(ScriptFailed, match="scripts cannot run on this machine"):
-            worker.run([call_of()], ScriptWorker.read_headers)
+            worker.run([call_of()], ScriptWorker.read_result)
         assert theirs.recv(4096) == b""
         assert stand_in.wait(5) == -signal.SIGKILL
     theirs.close()

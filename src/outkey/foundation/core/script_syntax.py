@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
@@ -56,6 +57,7 @@ class Example:
     url: str
     body: bytes
     expect: Mapping[str, str]
+    expect_query: Mapping[str, str]
 
 
 @lru_cache(maxsize=256)
@@ -226,12 +228,12 @@ def _read_example(line: int, item: object) -> Example:
             )
         )
     body = item.get("body", b"")
-    expect = item.get("expect")
+    expect, expect_query = _expectation(item.get("expect"))
     at = item.get("at", 0)
     texts = {key: item.get(key, "") for key in ("secret", "name", "method", "url")}
     if (
-        not isinstance(expect, dict)
-        or not all(isinstance(text, str) for pair in expect.items() for text in pair)
+        not _has_texts(expect)
+        or not _has_texts(expect_query)
         or not isinstance(at, int | float)
         or not isinstance(body, bytes | str)
         or not all(isinstance(text, str) for text in texts.values())
@@ -262,6 +264,27 @@ def _read_example(line: int, item: object) -> Example:
         url=texts["url"] or "https://api.example/",
         body=data,
         expect=expect,
+        expect_query=expect_query,
+    )
+
+
+def _expectation(expect: Any) -> tuple[Any, Any]:  # noqa: ANN401 - any literal
+    """Return the expected headers and parameters, in the two forms of a result."""
+    parts = ("headers", "query")
+    if isinstance(expect, dict) and any(
+        isinstance(expect.get(part), dict) for part in parts
+    ):
+        is_known = set(expect) <= {*parts}
+        return (expect.get("headers", {}) if is_known else None), expect.get(
+            "query", {}
+        )
+    return expect, {}
+
+
+def _has_texts(value: object) -> bool:
+    """Whether a value maps texts to texts."""
+    return isinstance(value, dict) and all(
+        isinstance(text, str) for pair in value.items() for text in pair
     )
 
 

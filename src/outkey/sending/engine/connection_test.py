@@ -45,6 +45,7 @@ from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.assembly import Call, authenticated_request
 from outkey.sending.core.request.challenge import KNOWN_SCHEMES, parse_challenges
 from outkey.sending.core.request.message import BODY_READ, Peer, Response
+from outkey.sending.core.request.script import SignedParts
 from outkey.sending.engine.exchange.echoed_secrets import reveals_secret, sent_secrets
 from outkey.sending.engine.exchange.scripts import sign
 from outkey.sending.engine.tokens.login_paths import refuse_invalid_expressions
@@ -179,10 +180,8 @@ class ConnectionTest:
                 yield self._pass(step, Text("{kind} token present", kind=kind))
             if self._configuration.is_scripted:
                 step = "script"
-                headers = sign(self._context, self._configuration, "", call.request())
-                count = len(headers)
-                text = Text("{count} headers", count=count)
-                yield self._pass(step, counted(count, Text("1 header"), text))
+                parts = sign(self._context, self._configuration, "", call.request())
+                yield self._pass(step, _script_text(parts))
             step = "connect"
             yield self._pass(step, self._peer_text(self._ports.probe()))
             step = "request"
@@ -457,6 +456,17 @@ class ConnectionTest:
         self._steps.append(report_step)
         self._started = now
         return report_step
+
+
+def _script_text(parts: SignedParts) -> Text:
+    """Return how many headers and parameters a script returned."""
+    count = len(parts.headers)
+    headers = counted(count, Text("1 header"), Text("{count} headers", count=count))
+    count = len(parts.parameters)
+    if not count:
+        return headers
+    text = Text("{count} parameters", count=count)
+    return join_texts([headers, counted(count, Text("1 parameter"), text)], ", ")
 
 
 def _status_text(status: int) -> Text:

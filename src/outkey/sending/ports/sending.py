@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from outkey.sending.core.oauth2.token import TokenState
     from outkey.sending.core.request.message import Peer, Request, Response, Route
     from outkey.sending.core.request.proxy import ProxyPolicy
-    from outkey.sending.core.request.script import ScriptCall
+    from outkey.sending.core.request.script import ScriptCall, ScriptResult
 
 
 class Configurations(Protocol):
@@ -107,8 +107,8 @@ class Signer(Protocol):
 class Scripts(Protocol):
     """Runs scripts, which can reach nothing but their own secret."""
 
-    def run(self, call: ScriptCall) -> tuple[tuple[str, Secret], ...]:
-        """Return the script's headers, or raise ScriptFailed or HeaderFormatError."""
+    def run(self, call: ScriptCall) -> ScriptResult:
+        """Return the script's result, or raise ScriptFailed or HeaderFormatError."""
 
     def close(self) -> None:
         """End the processes that run scripts; the next call starts new ones."""

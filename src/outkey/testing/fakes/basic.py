@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.adapters.states_memory import MemoryStateRows
@@ -33,7 +34,7 @@ from outkey.sending.core.configuration.checks import configuration_findings
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
 from outkey.sending.core.request.message import Peer, Request, Response, Route
-from outkey.sending.core.request.script import ScriptCall
+from outkey.sending.core.request.script import ScriptCall, ScriptResult
 from outkey.sending.engine.exchange.sender import Asynchronous, Ports, Sender
 from outkey.sending.engine.gateway import Gateway
 from outkey.sending.engine.tokens.actions import TokenActions
@@ -260,15 +261,23 @@ class FakeScripts:
 
     def __init__(self) -> None:
         self.calls: list[ScriptCall] = []
-        self.answer: Callable[[ScriptCall], Mapping[str, str]] = lambda _call: {}
+        self.answer: Callable[[ScriptCall], Mapping[str, Any]] = lambda _call: {}
         self.change: Callable[[Record], Record | Unmapped | None] = lambda record: (
             record
         )
 
-    def run(self, call: ScriptCall) -> tuple[tuple[str, Secret], ...]:
-        """Return the headers that the test's function returns."""
+    def run(self, call: ScriptCall) -> ScriptResult:
+        """Return the headers and parameters that the test's function returns."""
         self.calls.append(call)
-        return tuple((name, Secret(text)) for name, text in self.answer(call).items())
+        result = self.answer(call)
+        parts = [result.get("headers"), result.get("query")]
+        if not any(isinstance(part, Mapping) for part in parts):
+            parts = [result, {}]
+        headers, query = (
+            tuple((name, Secret(text)) for name, text in (part or {}).items())
+            for part in parts
+        )
+        return ScriptResult(headers, query)
 
     def transform(
         self, line: str, source: str, records: Sequence[Record]

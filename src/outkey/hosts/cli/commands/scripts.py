@@ -1,5 +1,6 @@
 """The command that tries a signing script."""
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -32,18 +33,29 @@ def run(
 ) -> int:
     """Run a script once in its sandbox, for the test request.
 
-    Prints the names and lengths of the headers, never a value.
+    Prints the names and lengths of headers and parameters, never a value.
     """
     application = open_application()
     trial = try_script(application.sender.context, application.registry.get(name), at)
     if as_json:
-        headers = [{"name": name, "length": length} for name, length in trial.headers]
-        error = trial.error.facts() if trial.error else None
-        facts = {"ok": trial.ok, "headers": headers, "ms": trial.ms, "error": error}
+        facts = {
+            "ok": trial.ok,
+            "headers": _lengths(trial.headers),
+            "query": _lengths(trial.query),
+            "ms": trial.ms,
+            "error": trial.error.facts() if trial.error else None,
+        }
         print_json(facts)
     elif trial.error is None:
         print_table(("Header", "Length"), trial.headers)
+        if trial.query:
+            print_table(("Parameter", "Length"), trial.query)
         print_line(f"It took {trial.ms:.1f} ms with the start of its process.")
     else:
         print_error(trial.error, as_json=False)
     return 0 if trial.error is None else exit_code_of(trial.error)
+
+
+def _lengths(pairs: Iterable[tuple[str, int]]) -> list[dict[str, object]]:
+    """Return names and lengths as JSON has them."""
+    return [{"name": name, "length": length} for name, length in pairs]

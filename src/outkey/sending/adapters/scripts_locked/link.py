@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import TypeVar
 
 from outkey.foundation.core.errors import (
@@ -32,7 +33,13 @@ from outkey.sending.adapters.scripts_locked.worker import (
     TAG,
     TEXTS,
 )
-from outkey.sending.core.request.script import MAX_BODY, MAX_RECORD, ScriptCall
+from outkey.sending.core.request.script import (
+    MAX_BODY,
+    MAX_RECORD,
+    Pairs,
+    ScriptCall,
+    ScriptResult,
+)
 
 _MAX_CALLS = 10_000
 # Seconds. A worker is replaced long before its own limit of processor time.
@@ -50,7 +57,19 @@ _TYPES = {
     "function": object,
 }
 # By the letter that a worker sends; the kind stands for the type of the value.
-_WRONG = {
+_WRONG_PARAMETER = {
+    "m": Text("the script returned {kind} as query and not a mapping", kind="…"),
+    "n": Text(
+        "the script returned a parameter name that is {kind} and not text", kind="…"
+    ),
+    "v": Text(
+        "the script returned a parameter value that is {kind} and not text", kind="…"
+    ),
+    "l": Text("the script returned a parameter with a line break or a NUL character"),
+    "e": Text("the script returned text that is not Unicode"),
+    "z": Text("the script returned more than 64 KiB of parameters"),
+}
+_WRONG_HEADER = {
     "m": Text("the script returned {kind} and not a mapping", kind="…"),
     "n": Text(
         "the script returned a header name that is {kind} and not text", kind="…"
@@ -61,9 +80,10 @@ _WRONG = {
     "l": Text("the script returned a header with a line break or a NUL character"),
     "e": Text("the script returned text that is not Unicode"),
     "z": Text("the script returned more than 64 KiB of headers"),
+    "k": Text("the script returned another key beside headers and query"),
 }
-Pairs = tuple[tuple[str, Secret], ...]
-HeadersOrError = Pairs | OutkeyError
+_WRONG_RESULT = {"H": _WRONG_HEADER, "Q": _WRONG_PARAMETER}
+ResultOrError = ScriptResult | OutkeyError
 Read = TypeVar("Read")
 ResponseReader = Callable[["ScriptWorker", str], Read]  # of one response
 ENDED = Text("the script ended its process")
@@ -88,6 +108,9 @@ _HINTS = {
     ),
     ("v", "NoneType"): Text(
         "Omit the header if there is no value, or return an empty text."
+    ),
+    ("k", ""): Text(
+        'Return {{"headers": {{…}}, "query": {{…}}}} with these keys only.'
     ),
     ("l", ""): Text(
         "Use base64.b64encode, not encodebytes, and remove line breaks with .strip()."
@@ -279,17 +302,24 @@ class ScriptWorker:
             if time.monotonic() > end:
                 raise TimeoutError
 
-    def read_headers(self, response: str) -> HeadersOrError:
-        """Return the headers in a response, or the error that it reports."""
-        if response[:1] != "K":
+    def read_result(self, response: str) -> ResultOrError:
+        """Return the result in a response, or the error that it reports."""
+        if response[:1] == "K":
+            texts = response[1:].split("\n") if response != "K" else []
+            count = len(texts) // 2
+        elif response[:1] == "P":
+            digits, *texts = response[1:].split("\n")
+            is_number = digits.isascii() and digits.isdigit() and len(digits) < 8
+            count = int(digits) if is_number else len(texts)
+        else:
             return self._reason(response)
-        texts = response[1:].split("\n") if response != "K" else []
-        if len(texts) % 2:
+        if len(texts) % 2 or count > len(texts) // 2:
             return self.fail_out_of_turn()
         if "\r" in response and any("\r" in name for name in texts[::2]):
-            return _bad_headers_error("l")
+            return _bad_result_error("H", "l")
         each = iter(texts)
-        return tuple(zip(each, map(Secret, each), strict=True))
+        pairs = tuple(zip(each, map(Secret, each), strict=True))
+        return ScriptResult(pairs[:count], pairs[count:])
 
     def _reason(self, response: str) -> OutkeyError:
         """Return the error for a response, without any text of the script."""
@@ -297,8 +327,9 @@ class ScriptWorker:
         rest = response[1:]
         if (exception := self.exception_in(response)) is not None:
             return _exception_error(*exception)
-        if kind == "H" and rest[:1] in _WRONG and (rest[1:] in _TYPES or not rest[1:]):
-            return _bad_headers_error(rest[:1], rest[1:])
+        is_fault = rest[:1] in _WRONG_RESULT.get(kind, ())
+        if is_fault and (rest[1:] in _TYPES or not rest[1:]):
+            return _bad_result_error(kind, rest[:1], rest[1:])
         if response == "S" and self._secret is None:
             return SecretMissing(field="secret_key")
         if response == "N":
@@ -359,16 +390,21 @@ def _exception_error(kind: type[BaseException], line: int) -> ScriptFailed:
     )
 
 
-def _bad_headers_error(letter: str, kind: str = "") -> HeaderFormatError:
+def _bad_result_error(part: str, letter: str, kind: str = "") -> HeaderFormatError:
     """Return the error for what a script returned, with what to write instead."""
     hint = _HINTS.get((letter, kind))
     if hint is None and letter in "nv":
         hint = _AS_TEXT.get(kind, _RETURN)
     elif hint is None and letter == "m":
         hint = _RETURN
-    message = build_text(_WRONG[letter].template, {"kind": kind})
+    message = build_text(_WRONG_RESULT[part][letter].template, {"kind": kind})
     fault = "invisible-characters" if letter == "l" else ""
     return HeaderFormatError(message, hint=hint, fault=fault)
+
+
+def _joined(pairs: Pairs) -> str:
+    """Return names and values, each on a line: no header has a line break."""
+    return "\n".join(chain.from_iterable(pairs))
 
 
 def _encode_calls(calls: Sequence[ScriptCall]) -> tuple[str, bytes]:
@@ -384,7 +420,8 @@ def _encode_calls(calls: Sequence[ScriptCall]) -> tuple[str, bytes]:
             )
         texts.append(
             f"{call.name}\0{call.configuration}\0{call.base_url}\0{call.username}\0"
-            f"{call.method}\0{call.url}\0{call.path}\0{call.query}\0{size}"
+            f"{call.method}\0{call.url}\0{call.path}\0{call.query}\0"
+            f"{_joined(call.headers)}\0{size}"
         )
     text = "\0".join(texts)
     if text.count("\0") != len(calls) * TEXTS - 1:

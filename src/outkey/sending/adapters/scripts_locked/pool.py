@@ -21,16 +21,15 @@ from outkey.foundation.core.script_syntax import FUNCTION, TRANSFORM
 from outkey.foundation.core.text import Text
 from outkey.sending.adapters.scripts_locked.link import (
     ENDED,
-    HeadersOrError,
     NoResponse,
-    Pairs,
     Read,
     ResponseReader,
+    ResultOrError,
     ScriptWorker,
     WorkerEnded,
 )
 from outkey.sending.adapters.scripts_locked.spawner import WorkerSpawner
-from outkey.sending.core.request.script import ScriptCall
+from outkey.sending.core.request.script import ScriptCall, ScriptResult
 
 _IDLE_SECONDS = 600.0
 # Failures in a row until a script is disabled for a while. A transform script has no
@@ -168,20 +167,20 @@ class LockedScripts:
         _all.add(self)
 
     @drop_traceback
-    def run(self, call: ScriptCall) -> Pairs:
-        """Return the headers that a script computes for one call, or raise."""
-        (headers,) = (
+    def run(self, call: ScriptCall) -> ScriptResult:
+        """Return what a script computes for one call, or raise."""
+        (result,) = (
             self._try_once(call)
             if call.at is not None
-            else self._run((call,), ScriptWorker.read_headers)
+            else self._run((call,), ScriptWorker.read_result)
         )
-        if isinstance(headers, OutkeyError):
-            raise headers
-        return headers
+        if isinstance(result, OutkeyError):
+            raise result
+        return result
 
     @drop_traceback
-    def run_all(self, calls: Sequence[ScriptCall]) -> list[HeadersOrError]:
-        """Return the headers of each call of one script, or its error."""
+    def run_all(self, calls: Sequence[ScriptCall]) -> list[ResultOrError]:
+        """Return the result of each call of one script, or its error."""
         first = calls[0]
         if (
             any(_identity(call) != _identity(first) for call in calls)
@@ -190,7 +189,7 @@ class LockedScripts:
             raise ValueError(
                 "these calls are not of one script and one secret, at this moment"
             )
-        return self.run_in_frames(calls, ScriptWorker.read_headers, lambda error: error)
+        return self.run_in_frames(calls, ScriptWorker.read_result, lambda error: error)
 
     def close(self) -> None:
         """End all workers and the process they come from."""
@@ -247,11 +246,11 @@ class LockedScripts:
             finally:
                 slot.lock.release()
 
-    def _try_once(self, call: ScriptCall) -> list[HeadersOrError]:
+    def _try_once(self, call: ScriptCall) -> list[ResultOrError]:
         """Run a trial with a stopped clock, in a process of its own."""
         worker = ScriptWorker(self._spawner.spawn(), call, self._limit)
         try:
-            return worker.run((call,), ScriptWorker.read_headers)
+            return worker.run((call,), ScriptWorker.read_result)
         except WorkerEnded:
             raise NoResponse(ENDED) from None
         finally:

@@ -3,15 +3,16 @@
 `serve` runs in a process that is locked already. A frame from the application is a tag
 of 8 bytes, the length of the frame, the length of its text, the text, and bytes; a
 frame that does not fit into one message is continued in the next ones. The text has
-nine parts for each call, separated by NUL, the last being the length of the call's
+ten parts for each call, separated by NUL, the last being the length of the call's
 body; the bytes are the bodies.
 
 The response is one or more messages: the tag, and responses separated by NUL, each a
 letter and bytes. K: name, newline, value, newline, … in UTF-8, or a record in JSON.
-H: the result is not a mapping of headers. R: it is not a record. E: an exception.
-S: there is no secret. N: there is no function. A message that ends with NUL is
-continued in the next one. Of a script's own text only its headers or its record leave
-the process.
+P: the number of headers, newline, then the names and values of headers and parameters.
+H, Q: the result is not a mapping of headers, or of parameters. R: it is not a record.
+E: an exception. S: there is no secret. N: there is no function. A message that ends
+with NUL is continued in the next one. Of a script's own text only its headers, its
+parameters or its record leave the process.
 
 The limits on imports and names only make errors clear. The boundary is the kernel.
 """
@@ -21,7 +22,7 @@ import json
 import os
 import struct
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from itertools import chain
@@ -36,7 +37,7 @@ TAG = 8  # bytes
 HEAD = struct.Struct(f"<{TAG}sII")
 LARGEST_RESPONSE = 65536
 LARGEST_RECORD = 256 * 1024
-TEXTS = 9  # of each call
+TEXTS = 10  # of each call
 TRANSFORM = "transform"
 _SCRIPT = "<script>"
 _PLAIN = {kind for kind in vars(builtins).values() if isinstance(kind, type)} | {
@@ -54,12 +55,10 @@ class ScriptRequest:
     """The request, which a script sees as `sync_line.request`."""
 
     def __init__(
-        self, method: str, url: str, path: str, query: str, body: bytes
+        self, texts: Sequence[str], headers: tuple[tuple[str, str], ...], body: bytes
     ) -> None:
-        self.method = method
-        self.url = url
-        self.path = path
-        self.query = query
+        self.method, self.url, self.path, self.query = texts
+        self.headers = headers
         self.body = body
 
 
@@ -152,15 +151,13 @@ def _sign(
     texts: list[str],
     body: bytes,
 ) -> bytes:
-    name, configuration, base_url, username, method, url, path, query = texts
+    name, configuration, base_url, username, *request, headers = texts
     facade = ScriptConfiguration(configuration, base_url, username, secret)
+    each = iter(headers.split("\n") if headers else ())
+    pairs = tuple(zip(each, each, strict=True))
     try:
         return _encode(
-            compute(
-                ScriptSyncLine(
-                    name, facade, ScriptRequest(method, url, path, query, body)
-                )
-            )
+            compute(ScriptSyncLine(name, facade, ScriptRequest(request, pairs, body)))
         )
     except NoSecretKey:
         return b"S"
@@ -236,24 +233,47 @@ def _load(source: str, function: str) -> Any:  # noqa: ANN401 - whatever the scr
 
 
 def _encode(result: object) -> bytes:
-    """Return the headers as bytes, or what is wrong; the application checks again."""
+    """Return the result as bytes, or what is wrong; the application checks again."""
     if type(result) is not dict and not isinstance(result, Mapping):
         return b"Hm" + _plain(result)
+    headers = result.get("headers")
+    query = result.get("query")
+    if not isinstance(headers, Mapping) and not isinstance(query, Mapping):
+        return _encode_pairs(b"H", result)
+    if not {"headers", "query"}.issuperset(result):
+        return b"Hk"
+    responses = [
+        _encode_pairs(b"H", result.get("headers", {})),
+        _encode_pairs(b"Q", result.get("query", {})),
+    ]
+    for response in responses:
+        if response[:1] != b"K":
+            return response
+    count = len(headers) if isinstance(headers, Mapping) else 0
+    lines = [response[1:] for response in responses if response != b"K"]
+    response = b"\n".join([b"P%d" % count, *lines])
+    return response if len(response) <= LARGEST_RESPONSE else b"Hz"
+
+
+def _encode_pairs(wrong: bytes, result: object) -> bytes:
+    """Return names and values as bytes, or what is wrong with them."""
+    if type(result) is not dict and not isinstance(result, Mapping):
+        return wrong + b"m" + _plain(result)
     parts = [*chain.from_iterable(result.items())]
     try:
         if sum(map(len, parts)) > LARGEST_RESPONSE:
-            return b"Hz"
+            return wrong + b"z"
         joined = "\n".join(parts)
     except TypeError:
         at = next(at for at, part in enumerate(parts) if not isinstance(part, str))
-        return (b"Hv" if at % 2 else b"Hn") + _plain(parts[at])
+        return wrong + (b"v" if at % 2 else b"n") + _plain(parts[at])
     if "\0" in joined or (parts and joined.count("\n") >= len(parts)):
-        return b"Hl"
+        return wrong + b"l"
     try:
         response = b"K" + joined.encode()
     except UnicodeEncodeError:  # half a surrogate pair
-        return b"He"
-    return response if len(response) <= LARGEST_RESPONSE else b"Hz"
+        return wrong + b"e"
+    return response if len(response) <= LARGEST_RESPONSE else wrong + b"z"
 
 
 def _plain(value: object) -> bytes:

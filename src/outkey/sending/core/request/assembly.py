@@ -43,6 +43,7 @@ from outkey.sending.core.request.message import (
     Source,
 )
 from outkey.sending.core.request.schemes.choice import scheme_of
+from outkey.sending.core.request.script import SignedParts
 from outkey.sending.core.request.token_place import with_parameter
 
 SecretOpener = Callable[[str], Secret]
@@ -160,12 +161,12 @@ def authenticated_request(
     proof: Callable[[Request, AccessToken], Secret] = lambda _request, token: (
         token.value
     ),
-    signed: Callable[[Request], tuple[Header, ...]] = lambda _request: (),
+    signed: Callable[[Request], SignedParts] = lambda _request: SignedParts(),
 ) -> Request:
     """Return the first request that the configuration's scheme would send.
 
     Nothing is sent. It has the OAuth 2.0 token if one is given, else a placeholder, and
-    the headers of the script if the caller runs it.
+    the parts of the script if the caller runs it.
     """
     flow = scheme_of(configuration, secret).flow(
         with_rows(request, configuration, secret)
@@ -190,7 +191,10 @@ def authenticated_request(
 
 
 def redirected_request(
-    request: Request, response: Response, configuration: Configuration
+    request: Request,
+    response: Response,
+    configuration: Configuration,
+    script_parameters: frozenset[str] = frozenset(),
 ) -> Request | None:
     """Return the request that follows a redirect, None without one, or refuse it.
 
@@ -240,7 +244,8 @@ def redirected_request(
         if not _is_framing(header.name, keep_body=bool(body))
     )
     # A server may repeat our parameters, with their secrets; they are added again.
-    target = without_parameters(location.target, configuration.parameter_names())
+    names = configuration.parameter_names() | script_parameters
+    target = without_parameters(location.target, names)
     return _framed_request(method, request.origin, target, headers, body)
 
 

@@ -42,7 +42,7 @@ class NeedProof(NamedTuple):
 
 
 class RunScript(NamedTuple):
-    """The scheme needs the headers of the configuration's script for this request."""
+    """The scheme needs what the configuration's script adds to this request."""
 
     request: Request
 

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
-from urllib.parse import quote_plus
+from urllib.parse import quote, quote_plus
 
 from outkey.foundation.core.errors import BadResponse, Cause
 from outkey.foundation.core.origin import Origin
@@ -100,6 +100,8 @@ class Request(NamedTuple):
     # Parameters that follow the target when the request is sent, so that no error,
     # record or page gets to see them.
     secret_parameters: Mapping[str, Secret] = MappingProxyType({})
+    # The parameters of a script, which follow all others.
+    script_parameters: tuple[tuple[str, Secret], ...] = ()
 
     @property
     def url(self) -> str:
@@ -108,8 +110,10 @@ class Request(NamedTuple):
 
     def with_headers(self, headers: tuple[Header, ...]) -> "Request":
         """Return the same request with these headers instead of its own."""
-        method, origin, target, _, body, secrets, parameters = self
-        return Request(method, origin, target, headers, body, secrets, parameters)
+        method, origin, target, _, body, secrets, parameters, signed = self
+        return Request(
+            method, origin, target, headers, body, secrets, parameters, signed
+        )
 
     def with_parameter(self, name: str, value: str | Secret) -> "Request":
         """Return the same request with one more parameter in its query."""
@@ -122,25 +126,37 @@ class Request(NamedTuple):
 
     def wire_target(self) -> str | Secret:
         """Return path and query as they are sent, with the secret parameters."""
-        if not self.secret_parameters:
+        if not self.secret_parameters and not self.script_parameters:
             return self.target
         mark = "&" if "?" in self.target else "?"
         parts: list[str | Secret] = [self.target]
         for name, value in self.secret_parameters.items():
             parts += [f"{mark}{quote_plus(name)}=", value.derive(quote_plus)]
             mark = "&"
+        for name, value in self.script_parameters:
+            parts += [f"{mark}{percent_encoded(name)}=", value.derive(percent_encoded)]
+            mark = "&"
         return Secret.joined(*parts)
 
     def masked_url(self) -> str:
         """Return the complete URL with a mask for each secret parameter."""
         mark = "&" if "?" in self.target else "?"
-        names = map(quote_plus, self.secret_parameters)
+        names = [*map(quote_plus, self.secret_parameters)]
+        names += [percent_encoded(name) for name, _ in self.script_parameters]
         masked = "&".join(f"{name}={MASK}" for name in names)
         return f"{self.url}{mark}{masked}" if masked else self.url
 
     def __repr__(self) -> str:
         names = ", ".join(header.name for header in self.headers)
         return f"Request({self.method} {self.origin}, {names})"
+
+
+def percent_encoded(text: str) -> str:
+    """Return a text with everything encoded but unreserved characters (RFC 3986 §2.3).
+
+    Signatures are computed over this form: a space is %20, and not a plus sign.
+    """
+    return quote(text, safe="")
 
 
 class ResponseHeaders:

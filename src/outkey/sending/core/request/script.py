@@ -10,22 +10,47 @@ import hashlib
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from outkey.foundation.core.errors import HeaderFormatError
+from outkey.foundation.core.errors import HeaderFormatError, ParameterConflict
+from outkey.foundation.core.origin import parameter_names
 from outkey.foundation.core.script_syntax import FUNCTION
-from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.secret import MASK, Secret
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.custom_rows import (
+    MAX_ROWS,
+    check_parameter_name,
+    check_parameter_value,
+)
 from outkey.sending.core.request.headers import (
     MAX_HEADERS,
     NAME_HINT,
     check_value,
+    compose,
     is_settable_name,
     of_connection,
 )
-from outkey.sending.core.request.message import Header, Source
+from outkey.sending.core.request.message import Header, Request, Source
 
 SCRIPT_FACT = "script"  # the name of the script's digest among the facts of a voucher
 MAX_BODY = 16 * 1024 * 1024
 MAX_RECORD = 256 * 1024
+
+
+Pairs = tuple[tuple[str, str], ...]
+SecretPairs = tuple[tuple[str, Secret], ...]
+
+
+class ScriptResult(NamedTuple):
+    """The names and values that a script returned, as they are."""
+
+    headers: SecretPairs
+    query: SecretPairs = ()
+
+
+class SignedParts(NamedTuple):
+    """The headers and parameters that a script adds to a request."""
+
+    headers: tuple[Header, ...] = ()
+    parameters: SecretPairs = ()
 
 
 class ScriptCall(NamedTuple):
@@ -45,6 +70,7 @@ class ScriptCall(NamedTuple):
     url: str = ""
     path: str = ""
     query: str = ""
+    headers: Pairs = ()  # of all other sources, as `visible_headers` returns them
     body: bytes = b""
     at: float | None = None
     shift: int = 0  # seconds that the API's clock is ahead, if it is used
@@ -70,9 +96,57 @@ def fingerprint(source: str) -> str:
     return digest(source)[:16]
 
 
-def headers_of(
-    pairs: tuple[tuple[str, Secret], ...], secret: Secret | None
-) -> tuple[Header, ...]:
+def visible_headers(request: Request) -> Pairs:
+    """Return the headers of a request as its script sees them, secrets masked."""
+    return tuple(
+        (name, MASK if isinstance(value, Secret) else value)
+        for name, value, _ in compose(request.headers)
+    )
+
+
+def with_parts(request: Request, parts: SignedParts) -> Request:
+    """Return a request with what its script adds; a parameter has one source."""
+    if parts.parameters:
+        names = {*parameter_names(request.target), *request.secret_parameters}
+        for name, _ in parts.parameters:
+            if name in names:
+                raise ParameterConflict(
+                    Text(
+                        "the parameter {name} is set by the script and by another"
+                        " source",
+                        name=name,
+                    ),
+                    field=f"query:{name}",
+                )
+        request = request._replace(script_parameters=parts.parameters)
+    return request.with_headers((*request.headers, *parts.headers))
+
+
+def signed_parts(result: ScriptResult, secret: Secret | None) -> SignedParts:
+    """Return what a script returned, after the same checks as all other sources."""
+    return SignedParts(
+        headers_of(result.headers, secret), _parameters_of(result.query, secret)
+    )
+
+
+def _parameters_of(pairs: SecretPairs, secret: Secret | None) -> SecretPairs:
+    """Return the parameters that a script returned; their names are not repeated."""
+    if len(pairs) > MAX_ROWS:
+        raise HeaderFormatError(
+            Text("the script returned more than {limit} parameters", limit=MAX_ROWS)
+        )
+    for number, (name, value) in enumerate(pairs, start=1):
+        place = f"script, parameter {number}"
+        check_parameter_name(name, field=place)
+        if secret is not None and secret.occurs_in(name):
+            raise HeaderFormatError(
+                Text("the script returned the secret as a parameter name"), field=place
+            )
+        value.derive(partial(check_parameter_value, field=place))
+    return pairs
+
+
+def headers_of(pairs: SecretPairs, secret: Secret | None) -> tuple[Header, ...]:
     """Return the headers that a script returned, after the same checks as all others.
 
     The names are text of the script: they are never repeated in a message, and they are

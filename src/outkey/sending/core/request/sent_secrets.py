@@ -54,16 +54,21 @@ def secrets_in(
 ) -> tuple[Secret, ...]:
     """Return the secrets of a request, without public values of a script."""
     secrets = [*request.body_secrets, *request.secret_parameters.values()]
-    visible: tuple[str, ...] = ()
+    of_script = [value for _, value in request.script_parameters]
     for header in request.headers:
         value = header.value
         if not isinstance(value, Secret):
             continue
         if header.source is Source.SCRIPT:
-            visible = visible or visible_texts(request, configuration)
-            value = value.derive(partial(_unless_public, visible, now))
-        if value:
+            of_script.append(value)
+        elif value:
             secrets.append(value)
+    if of_script:
+        visible = visible_texts(request, configuration)
+        for value in of_script:
+            secret_value = value.derive(partial(_unless_public, visible, now))
+            if secret_value:
+                secrets.append(secret_value)
     return tuple(secrets)
 
 

@@ -37,12 +37,12 @@ from outkey.sending.core.request.flow import (
 )
 from outkey.sending.core.request.message import (
     IDEMPOTENT,
-    Header,
     Request,
     Response,
     retry_after,
 )
 from outkey.sending.core.request.schemes.choice import scheme_of
+from outkey.sending.core.request.script import SignedParts
 from outkey.sending.engine.exchange.scripts import sign
 from outkey.sending.engine.tokens.token_source import TokenRequest
 from outkey.sending.engine.wire.context import SendContext
@@ -57,7 +57,7 @@ MAX_HOPS = 3
 _RETRIED = frozenset({429, 502, 503, 504})
 _BACKOFF_FIRST = 0.25
 _BACKOFF_MOST = 8.0
-StepResult = Response | AccessToken | Secret | NonceUse | tuple[Header, ...] | None
+StepResult = Response | AccessToken | Secret | NonceUse | SignedParts | None
 
 
 def exchange(
@@ -98,6 +98,7 @@ class Exchange:
         "_has_nonce",
         "_limits",
         "_renewed",
+        "_script_parameters",
         "budget",
     )
 
@@ -109,6 +110,7 @@ class Exchange:
         # Whether the last request carried a token that replaced a refused one.
         self._renewed = False
         self._has_nonce = False  # whether the last request could prove the password
+        self._script_parameters: frozenset[str] = frozenset()
         self.budget = RequestBudget(
             deadline=context.clock.monotonic() + self._limits.total_timeout,
             response_bytes=self._limits.response_mebibytes * MEBIBYTE,
@@ -142,7 +144,9 @@ class Exchange:
         self.budget.requested_target = request.target
         for _ in range(MAX_HOPS + 1):
             response = yield from self._retry(request)
-            next_request = redirected_request(request, response, self._configuration)
+            next_request = redirected_request(
+                request, response, self._configuration, self._script_parameters
+            )
             if next_request is None:
                 return response
             request = next_request
@@ -226,7 +230,7 @@ class Exchange:
             case NeedProof(request, token):
                 return self._token_manager().proof(request, token)
             case RunScript(request):
-                headers: tuple[Header, ...] = yield CallInThread(
+                parts: SignedParts = yield CallInThread(
                     partial(
                         sign,
                         self._context,
@@ -235,7 +239,8 @@ class Exchange:
                         request,
                     )
                 )
-                return headers
+                self._script_parameters |= {name for name, _ in parts.parameters}
+                return parts
             case NeedNonce(challenge):
                 if challenge is not None:
                     self._store_nonce(challenge)

@@ -101,6 +101,8 @@ def lend(  # noqa: PLR0913 - the parts of a request
             token_manager.proof,
             partial(sign, context, configuration, ""),
         )
+        if request.script_parameters:
+            raise _unlendable_error()
         context.permit(configuration, patience=0.0)
     except OutkeyError as error:
         yield Refusal("", configuration.name, "", str(error.code))
@@ -148,14 +150,18 @@ def _refuse_unlendable(context: SendContext, configuration: Configuration) -> No
     """Refuse what another client could not do with headers alone."""
     proxy, _ = context.proxies.shown_for(configuration)
     if configuration.parameter_names() or proxy or configuration.uses_digest:
-        raise ConfigError(
-            Text(
-                "query parameters, a proxy and Digest cannot be lent to another HTTP"
-                " client"
-            ),
-            hint=Text("Send these requests with gateway.send."),
-            field="configuration",
-        )
+        raise _unlendable_error()
+
+
+def _unlendable_error() -> ConfigError:
+    """Return the error for what another client could not do with headers alone."""
+    return ConfigError(
+        Text(
+            "query parameters, a proxy and Digest cannot be lent to another HTTP client"
+        ),
+        hint=Text("Send these requests with gateway.send."),
+        field="configuration",
+    )
 
 
 def _borrowing_request(

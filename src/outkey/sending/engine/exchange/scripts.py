@@ -16,13 +16,17 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.drafts import naming
-from outkey.sending.core.request.message import Header, Request
+from outkey.sending.core.request.assembly import Call
+from outkey.sending.core.request.message import Request
 from outkey.sending.core.request.script import (
     MAX_BODY,
     SCRIPT_FACT,
+    Pairs,
     ScriptCall,
-    headers_of,
+    SignedParts,
     secret_digest,
+    signed_parts,
+    visible_headers,
 )
 from outkey.sending.engine.wire.context import SendContext
 
@@ -41,24 +45,26 @@ class ScriptTrial:
     headers: tuple[tuple[str, int], ...]
     ms: float
     error: OutkeyError | None = None
+    query: tuple[tuple[str, int], ...] = ()
 
 
 def sign(
     context: SendContext, configuration: Configuration, line: str, request: Request
-) -> tuple[Header, ...]:
-    """Return the headers that the script makes for a request."""
+) -> SignedParts:
+    """Return what the script adds to a request."""
     secret = script_secret(context, configuration)
     call = _script_call(
         configuration,
         request.url,
         request.target,
         method=request.method,
+        headers=visible_headers(request),
         body=request.body if isinstance(request.body, bytes) else b"",
         line=line,
         secret=secret,
         shift=context.shift(configuration, request.origin),
     )
-    return headers_of(context.scripts.run(call), secret)
+    return signed_parts(context.scripts.run(call), secret)
 
 
 def try_script(
@@ -71,29 +77,32 @@ def try_script(
     clock = context.clock
     moment = clock.now() if at is None else at
     started = clock.monotonic()
-    base = configuration.base
     verification = configuration.verification
-    headers: tuple[Header, ...] = ()
+    parts = SignedParts()
     failure = None
     try:
         if not configuration.script:
             raise ConfigError(Text("this configuration has no script"), field="script")
         secret = script_secret(context, configuration)
-        location = parse_url(f"{base}{verification.test_path}")
+        request = Call(
+            configuration, verification.test_method, verification.test_path
+        ).request()
         call = _script_call(
             configuration,
-            str(location),
-            location.target,
-            method=verification.test_method,
+            request.url,
+            request.target,
+            method=request.method,
+            headers=visible_headers(request),
             secret=secret,
             at=moment,
         )
-        headers = headers_of(context.scripts.run(call), secret)
+        parts = signed_parts(context.scripts.run(call), secret)
     except OutkeyError as error:
         failure = error
     return ScriptTrial(
         ok=failure is None,
-        headers=tuple((header.name, _length_of(header)) for header in headers),
+        headers=tuple((name, _length_of(value)) for name, value, _ in parts.headers),
+        query=tuple((name, value.wire_length) for name, value in parts.parameters),
         ms=round((clock.monotonic() - started) * 1000, 3),
         error=failure,
     )
@@ -102,7 +111,7 @@ def try_script(
 def prove_examples(
     context: SendContext, configurations: Iterable[Configuration]
 ) -> None:
-    """Refuse scripts with forbidden imports, or whose examples give other headers."""
+    """Refuse scripts with forbidden imports, or whose examples give other results."""
     for configuration in configurations:
         if not configuration.script:
             continue
@@ -120,13 +129,16 @@ def prove_examples(
                     ),
                     hint=Text("Use fewer examples, or make the script faster."),
                 )
-            headers = _run_example(context, configuration, example)
-            expected = {name: Secret(text) for name, text in example.expect.items()}
-            if headers != expected:
+            returned = _run_example(context, configuration, example)
+            expected = tuple(
+                {name: Secret(text) for name, text in texts.items()}
+                for texts in (example.expect, example.expect_query)
+            )
+            if returned != expected:
                 raise ScriptFailed(
                     Text(
                         "configuration {name}: example {number} of GOLDEN returns other"
-                        " headers than it expects",
+                        " headers or parameters than it expects",
                         name=configuration.name,
                         number=number,
                     ),
@@ -136,8 +148,8 @@ def prove_examples(
 
 def _run_example(
     context: SendContext, configuration: Configuration, example: Example
-) -> dict[str, Secret]:
-    """Return the headers that a script makes for one of its own examples."""
+) -> tuple[dict[str, Secret], dict[str, Secret]]:
+    """Return the headers and parameters of a script for one of its own examples."""
     secret = Secret(example.secret)
     location = parse_url(example.url)
     call = _script_call(
@@ -150,8 +162,9 @@ def _run_example(
         secret=secret,
         at=example.at,
     )
-    headers = headers_of(context.scripts.run(call), secret)
-    return {header.name: _as_secret(header.value) for header in headers}
+    parts = signed_parts(context.scripts.run(call), secret)
+    headers = {name: _as_secret(value) for name, value, _ in parts.headers}
+    return headers, dict(parts.parameters)
 
 
 def _script_call(  # noqa: PLR0913 - the parts of a request
@@ -161,6 +174,7 @@ def _script_call(  # noqa: PLR0913 - the parts of a request
     *,
     method: str,
     secret: Secret | None,
+    headers: Pairs = (),
     body: bytes = b"",
     line: str = "",
     at: float | None = None,
@@ -183,6 +197,7 @@ def _script_call(  # noqa: PLR0913 - the parts of a request
         url=url,
         path=path,
         query=query,
+        headers=headers,
         body=body,
         at=at,
         shift=shift,
@@ -224,9 +239,8 @@ def is_vouched(context: SendContext, configuration: Configuration) -> bool:
     return is_saved
 
 
-def _length_of(header: Header) -> int:
+def _length_of(value: str | Secret) -> int:
     """Return how many characters a header's value has."""
-    value = header.value
     return value.wire_length if isinstance(value, Secret) else len(value)
 
 

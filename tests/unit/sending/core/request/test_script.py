@@ -12,6 +12,7 @@ from outkey.foundation.core.errors import (
     HeaderConflict,
     HeaderFormatError,
     OutkeyError,
+    ParameterConflict,
     ScriptFailed,
     SecretMissing,
 )
@@ -28,14 +29,17 @@ from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.scripts_locked import preload
 from outkey.sending.core.audit.events import Change
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.request.message import Response
+from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
+from outkey.sending.core.request.message import Response, ResponseHeaders
 from outkey.sending.core.request.script import (
     MAX_BODY,
     SCRIPT_FACT,
     ScriptCall,
+    ScriptResult,
     fingerprint,
     headers_of,
     secret_digest,
+    signed_parts,
 )
 from outkey.sending.engine.exchange.scripts import ScriptTrial, is_vouched, try_script
 from outkey.sending.engine.wire.context import VouchedScripts
@@ -460,6 +464,183 @@ def test_the_secret_as_a_header_name_is_refused(form: str) -> None:
     with pytest.raises(HeaderFormatError) as caught:
         headers_of(((f"X-{form}", Secret("1")),), Secret("the-secret-key"))
     assert form.lower() not in str(caught.value).lower()
+
+
+# ── parameters ────────────────────────────────────────────────────────────────────────
+
+
+def test_parameters_of_a_script_come_last_in_order_and_percent_encoded() -> None:
+    fake = world()
+    fake.scripts.answer = lambda _: {
+        "headers": {"X-Signed": "yes"},
+        "query": {"b-ä": "1 +/~", "a": "x&y=z"},
+    }
+    fake.gateway.send("acme", "GET", "/orders?page=2")
+    target = fake.transport.sent[-1][0].wire_target()
+    assert isinstance(target, Secret)
+    expected = "/orders?page=2&b-%C3%A4=1%20%2B%2F~&a=x%26y%3Dz"
+    assert target.reveal() == expected
+    assert sent(fake)["X-Signed"] == "yes"
+
+
+def test_parameters_of_a_script_follow_a_path_without_a_query() -> None:
+    fake = world()
+    fake.scripts.answer = lambda _: {"query": {"sig": "abc"}}
+    fake.gateway.send("acme", "GET", "/orders")
+    target = fake.transport.sent[-1][0].wire_target()
+    assert isinstance(target, Secret)
+    assert target.reveal() == "/orders?sig=abc"
+
+
+def test_parameters_of_a_script_are_masked_and_not_recorded() -> None:
+    fake = world()
+    fake.scripts.answer = lambda _: {"query": {"sig": "c2lnbmF0dXJl", "t": "17"}}
+    preview = fake.gateway.preview("acme", "GET", "/orders")
+    assert preview.url.endswith("/orders?sig=***&t=***")
+    assert "c2lnbmF0dXJl" not in preview.curl()
+    fake.gateway.send("acme", "GET", "/orders")
+    assert "sig=" not in repr(fake.audit.events)
+    assert "c2ln" not in repr(fake.audit.events)
+
+
+@pytest.mark.parametrize(
+    ("path", "values"),
+    [
+        ("/orders?sig=1", {}),
+        (
+            "/orders",
+            {
+                "query": (QueryParameter("sig", "", secret=True),),
+                "secrets": {"query:sig": "the-row-secret"},
+            },
+        ),
+        (
+            "/orders",
+            {
+                "authentication_type": "bearer",
+                "token_header": "query:sig",
+                "secrets": {"token": "the-entered-token"},
+            },
+        ),
+    ],
+)
+def test_a_parameter_of_a_script_that_is_there_already_is_a_conflict(
+    path: str, values: dict[str, object]
+) -> None:
+    fake = world(**values)  # type: ignore[arg-type]
+    fake.scripts.answer = lambda _: {"query": {"sig": "abc"}}
+    with pytest.raises(ParameterConflict, match="by the script and by another source"):
+        fake.gateway.send("acme", "GET", path)
+    assert fake.transport.sent == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"": "1"},
+        {"hunter2\n": "1"},
+        {"name": "hunter2\x00"},
+        {"name": "x" * 9000},
+        {f"p{number}": "1" for number in range(65)},
+    ],
+)
+def test_wrong_parameters_are_refused_unrepeated_and_nothing_is_sent(
+    query: dict[str, str],
+) -> None:
+    fake = world()
+    fake.scripts.answer = lambda _: {"query": query}
+    with pytest.raises(OutkeyError) as caught:
+        fake.gateway.send("acme", "GET", "/")
+    assert fake.transport.sent == []
+    assert "hunter2" not in str(caught.value)
+
+
+def test_the_secret_as_a_parameter_name_is_refused() -> None:
+    result = ScriptResult((), (("x-the-secret-key", Secret("1")),))
+    with pytest.raises(HeaderFormatError, match="secret as a parameter name"):
+        signed_parts(result, Secret("the-secret-key"))
+
+
+def test_digest_does_not_cover_parameters_of_a_script() -> None:
+    fake = world(
+        authentication_type="digest", username="u", secrets={"password": "pass-word"}
+    )
+    fake.scripts.answer = lambda _: {"query": {"sig": "abc"}}
+    with pytest.raises(ConfigError, match="Digest cannot cover"):
+        fake.gateway.send("acme", "GET", "/")
+    assert fake.transport.sent == []
+
+
+def test_a_redirect_that_repeats_the_script_s_parameters_is_followed() -> None:
+    fake = world()
+    numbers = iter("12345")
+    fake.scripts.answer = lambda _: {"query": {"sig": next(numbers)}}
+    location = ResponseHeaders((("Location", "/orders/?page=2&sig=1"),))
+    fake.transport.answers = [Response(301, location), Response(200)]
+    fake.gateway.send("acme", "GET", "/orders?page=2")
+    target = fake.transport.sent[-1][0].wire_target()
+    assert isinstance(target, Secret)
+    assert target.reveal() == "/orders/?page=2&sig=2"
+
+
+def test_a_script_sees_the_headers_of_other_sources_with_secrets_masked() -> None:
+    fake = world(
+        authentication_type="bearer",
+        headers=(CustomHeader("X-Tenant", "seven", secret=False),),
+        secrets={"token": "the-entered-token"},
+    )
+    fake.gateway.send("acme", "POST", "/", json={"a": 1}, headers={"X-Own": "mine"})
+    headers = dict(fake.scripts.calls[0].headers)
+    assert headers["Authorization"] == "***"
+    assert (headers["X-Tenant"], headers["X-Own"]) == ("seven", "mine")
+    assert headers["Content-Type"] == "application/json"
+    assert fake.scripts.calls[0].body == b'{"a": 1}'
+
+
+def test_a_preview_sees_the_same_headers_as_a_send() -> None:
+    fake = world()
+    fake.gateway.preview("acme", "GET", "/")
+    fake.gateway.send("acme", "GET", "/")
+    assert fake.scripts.calls[0].headers == fake.scripts.calls[1].headers
+
+
+def test_parameters_of_a_script_cannot_be_lent() -> None:
+    fake = world()
+    fake.scripts.answer = lambda _: {"query": {"sig": "abc"}}
+    with pytest.raises(ConfigError, match="cannot be lent"):
+        fake.gateway.lend("acme", "GET", "https://api.acme.example/orders", [])
+
+
+def test_a_test_counts_the_parameters_of_a_script() -> None:
+    fake = world()
+    fake.scripts.answer = lambda _: {"headers": {"A": "1"}, "query": {"b": "2"}}
+    steps = {step.step: str(step.detail) for step in fake.gateway.test("acme").steps}
+    assert steps["script"] == "1 header, 1 parameter"
+
+
+def test_a_trial_has_the_lengths_of_parameters() -> None:
+    fake = world()
+    fake.scripts.answer = lambda _: {"query": {"sig": "ä23"}}
+    assert trial(fake).query == (("sig", 4),)
+
+
+@pytest.mark.parametrize(
+    "expect",
+    [
+        "{'headers': {'a': 'b'}, 'other': {}}",
+        "{'query': {'a': 1}}",
+        "{'headers': {}, 'query': 7}",
+    ],
+)
+def test_an_example_expects_texts_of_headers_and_query_only(expect: str) -> None:
+    with pytest.raises(ConfigError, match="GOLDEN needs expect"):
+        check_script(SCRIPT + f"GOLDEN = [{{'expect': {expect}}}]")
+
+
+def test_an_example_may_expect_parameters() -> None:
+    source = SCRIPT + "GOLDEN = [{'expect': {'query': {'sig': 'abc'}}}]"
+    (example,) = examples(source)
+    assert (example.expect, example.expect_query) == ({}, {"sig": "abc"})
 
 
 def test_a_script_that_fails_sends_nothing() -> None:

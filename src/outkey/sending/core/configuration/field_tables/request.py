@@ -34,7 +34,7 @@ FIELDS: tuple[Field, ...] = (
         Kind.SCRIPT,
         help=(
             "Python with a function compute_auth_header(sync_line) that returns"
-            " headers."
+            " headers or query parameters."
         ),
     ),
     script(

@@ -2,13 +2,16 @@
 
 from typing import NamedTuple
 
-from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.errors import ConfigError, OutkeyError
+from outkey.foundation.core.text import Text
 from outkey.sending.core.request.flow import AuthFlow, RunScript, Scheme, Send
 from outkey.sending.core.request.message import Request
+from outkey.sending.core.request.schemes.digest import Digest
+from outkey.sending.core.request.script import SignedParts, with_parts
 
 
 class Scripted(NamedTuple):
-    """Add a script's headers to whatever another scheme sends."""
+    """Add what a script returns to whatever another scheme sends."""
 
     inner: Scheme
 
@@ -21,9 +24,9 @@ class Scripted(NamedTuple):
                 try:
                     if isinstance(step, Send):
                         request = step.request
-                        headers = yield RunScript(request)
-                        signed = request.with_headers((*request.headers, *headers))
-                        step = step._replace(request=signed)
+                        parts = yield RunScript(request)
+                        self._refuse_unsigned(parts)
+                        step = step._replace(request=with_parts(request, parts))
                     result = yield step
                 except OutkeyError as error:
                     step = inner.throw(error)
@@ -33,3 +36,17 @@ class Scripted(NamedTuple):
             return stop.value  # type: ignore[no-any-return]  # a Response, as the inner flow promises
         finally:
             inner.close()
+
+    def _refuse_unsigned(self, parts: SignedParts) -> None:
+        """Refuse parameters beside a scheme whose proof covers the query."""
+        if parts.parameters and isinstance(self.inner, Digest):
+            raise ConfigError(
+                Text(
+                    "the script returned query parameters, which the Authentication"
+                    " Type Digest cannot cover"
+                ),
+                field="script",
+                hint=Text(
+                    "Return headers only, or choose another Authentication Type."
+                ),
+            )
