@@ -1,8 +1,12 @@
 """A login as an operator uses it: apply, test, request and `outkey token …`."""
 
+import json
 import sqlite3
+from base64 import b64encode
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -313,3 +317,67 @@ expired_statuses = "401, 498"
     assert (report.code, report.json["cause"]) == (1, "token_expired")
     stored = outkey("export", "acme").out
     assert 'expired_statuses = "401, 498"' in stored
+
+
+class PackageIndex(BaseHTTPRequestHandler):
+    """A login and an API as devpi has them: user and token as one, in Base64."""
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        is_known = body == {"user": "erp", "password": "open-sesame"}
+        token = {"result": {"password": "issued-token-0815", "expiration": 36000}}
+        self.respond(200 if is_known else 401, token if is_known else {})
+
+    def do_GET(self) -> None:
+        expected = b64encode(b"erp:issued-token-0815").decode()
+        given = self.headers.get("X-Devpi-Auth", "")
+        echo = {"authstatus": ["ok"] if given == expected else ["noauth"]}
+        self.respond(200 if given == expected else 403, echo | {"given": given})
+
+    def respond(self, status: int, document: object) -> None:
+        body = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_the_token_of_a_login_is_sent_with_the_user_name_in_base64(
+    outkey: Terminal,
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), PackageIndex) as server:
+        Thread(target=server.serve_forever).start()
+        text = f"""
+[configuration.packages]
+base_url = "http://127.0.0.1:{server.server_port}"
+network = "internal"
+authentication_type = "bearer"
+token_source = "login"
+token_header = "X-Devpi-Auth"
+token_value = "{{username}}:{{token}}"
+token_encoding = "base64"
+username = "erp"
+verification = {{ test_path = "/+api" }}
+[configuration.packages.login]
+path = "/+login"
+body = '{{"user": "{{username}}", "password": "{{password}}"}}'
+token = "result.password"
+expires_in = "result.expiration"
+"""
+        try:
+            assert outkey("apply", "-", stdin=text).code == 0
+            given = "open-sesame"
+            outkey("secret", "set", "packages", "password", stdin=given)
+            report = outkey("test", "packages", "--json")
+            assert (report.code, report.json["ok"]) == (0, True), report.out
+            done = outkey("request", "packages", "/+api")
+            assert (done.code, "authstatus" in done.out) == (0, True)
+            assert "ZXJwOmlzc3VlZC" not in done.out
+            exported = outkey("export", "packages").out
+            assert 'token_value = "{username}:{token}"' in exported
+            assert 'token_encoding = "base64"' in exported
+        finally:
+            server.shutdown()

@@ -9,7 +9,7 @@ from outkey.foundation.core.fields.field_kinds import check_method
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.paging_words import pagination_of
 from outkey.foundation.core.text import Text
-from outkey.importing.core.authorization import authorization
+from outkey.importing.core.authorization import authorization, encoded_pair
 from outkey.importing.core.drafting import Drafter
 from outkey.importing.core.report import ImportedConfiguration, ImportReport, shown_name
 from outkey.importing.core.seen import (
@@ -71,8 +71,11 @@ def draft_api(
     requests = [request for request, source in sources if source is None]
     token_sources = [source for _, source in sources if source is not None]
     urls = [split_url(request.url) for request in requests]
-    _add_common_headers(drafter, requests)
+    encoded = None if api.auth or token_sources else _encoded_header(requests)
+    _add_common_headers(drafter, requests, taken=encoded.header if encoded else "")
     credentials = [*api.auth, *_first_auth(requests, urls, report)]
+    if encoded is not None:
+        credentials.append(encoded)
     if token_sources:
         # The token of a pasted request is one that such a request obtained.
         credentials = [
@@ -108,8 +111,27 @@ def _source_of_token(request: SeenRequest, report: ImportReport) -> Auth | None:
     return token_auth(request, report) if is_asking else None
 
 
-def _add_common_headers(drafter: Drafter, requests: list[SeenRequest]) -> None:
-    """Add rows for the headers: credentials of any request, others that all have."""
+def _encoded_header(requests: Iterable[SeenRequest]) -> TokenAuth | None:
+    """Return the header with user name and token in Base64, beside no other type."""
+    found: TokenAuth | None = None
+    for request in requests:
+        if request.auth or request.header("Authorization"):
+            return None
+        for name, value in request.headers[:MAX_HEADERS]:
+            pair = encoded_pair(value) if is_secret_header(name, value) else None
+            if pair is not None and name.lower() != "cookie":
+                username, token = pair
+                found = found or TokenAuth(token, header=name, username=username)
+    return found
+
+
+def _add_common_headers(
+    drafter: Drafter, requests: list[SeenRequest], taken: str
+) -> None:
+    """Add rows for the headers: credentials of any request, others that all have.
+
+    One header may be `taken` by the Authentication Type.
+    """
     shared = _shared_headers(requests)
     for request in requests:
         if len(request.headers) > MAX_HEADERS:
@@ -118,7 +140,7 @@ def _add_common_headers(drafter: Drafter, requests: list[SeenRequest]) -> None:
             )
         for name, value in request.headers[:MAX_HEADERS]:
             lower = name.lower()
-            if lower == "authorization":
+            if lower in {"authorization", taken.lower()}:
                 continue
             item = shown_name("header", name)
             if of_connection(name) or _OF_CLIENTS.fullmatch(name):

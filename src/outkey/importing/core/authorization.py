@@ -16,6 +16,7 @@ _PARAMETER_AND_SECRET = re.compile(
     r"([A-Za-z][A-Za-z0-9_-]{0,30} +[a-z_]{1,30}=\"?)([^\",= ]+)(\"?)"
 )
 _DIGEST_USER = re.compile(r"username=\"([^\"]{0,200})\"")
+_SHORTEST_PAIR = 12
 _SIGNATURES = ("aws4-", "oauth ", "hawk ", "signature ", "hmac")
 
 
@@ -48,6 +49,19 @@ def authorization(value: str, report: ImportReport) -> list[Auth]:
     if token and is_word and (" " not in token or is_placeholder(token)):
         return [TokenAuth(token, None if lower.startswith("bearer ") else scheme)]
     return [TokenAuth(value, "")]
+
+
+def encoded_pair(value: str) -> tuple[str, str] | None:
+    """Return the user name and the token that a header has as one in Base64, if any."""
+    if len(value) < _SHORTEST_PAIR:
+        return None
+    try:
+        pair = b64decode(value, validate=True).decode("ascii")
+    except ValueError:  # not Base64, or bytes
+        return None
+    username, _, token = pair.partition(":")
+    is_readable = pair.isprintable() and " " not in pair and ":" not in token
+    return (username, token) if username and token and is_readable else None
 
 
 def basic_header(text: str, report: ImportReport) -> PasswordAuth:

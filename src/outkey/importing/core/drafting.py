@@ -72,6 +72,8 @@ class Drafter:
             case TokenAuth():
                 self._set_type("bearer", token_source="entered")  # noqa: S106
                 self._set_place(auth.header, auth.prefix)
+                if auth.username:
+                    self._set_encoded_pair(auth.username)
                 self.add_secret("token", auth.token, auth.header)
             case KeyAuth():
                 self._add_key(auth)
@@ -120,6 +122,16 @@ class Drafter:
             self.values["token_header"] = header
         if prefix is not None and prefix.lower() != "bearer":
             self.values["token_prefix"] = prefix
+
+    def _set_encoded_pair(self, username: str) -> None:
+        self.values["username"] = username
+        self.values["token_value"] = "{username}:{token}"  # noqa: S105 - no token
+        self.values["token_encoding"] = "base64"  # noqa: S105 - a choice
+        self.report.note_changed(
+            "token",
+            Text("it is Base64 of a user name and a token, which are apart here"),
+            Level.NOTICE,
+        )
 
     def _set_username(self, username: str) -> None:
         if is_placeholder(username):

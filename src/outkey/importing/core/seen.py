@@ -21,11 +21,15 @@ class PasswordAuth:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TokenAuth:
-    """A token in a header; the default prefix is Bearer."""
+    """A token in a header; the default prefix is Bearer.
+
+    With a user name, both are sent as one value in Base64.
+    """
 
     token: str
     prefix: str | None = None
     header: str = "Authorization"
+    username: str = ""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

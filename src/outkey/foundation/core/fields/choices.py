@@ -88,6 +88,13 @@ class BodyFormat(Choice):
     JSON = "json", "JSON"
 
 
+class TokenEncoding(Choice):
+    """How the value of a token is encoded before it is sent."""
+
+    NONE = "none", "none"
+    BASE64 = "base64", "Base64"
+
+
 class ExpiryUnit(Choice):
     """How a login response states the end of a token."""
 

@@ -135,6 +135,7 @@ class Field:
     default: object = None  # that of the kind, unless one is given
     when: Conditions = ()
     or_when: Conditions = ()  # other conditions that it applies under as well
+    more_when: tuple[Conditions, ...] = ()  # and still others
     required: bool = False  # when it applies
     minimum: float = 0
     maximum: float = 0  # of a text, its length
@@ -181,7 +182,7 @@ class Field:
     @property
     def alternatives(self) -> tuple[Conditions, ...]:
         """The conditions under which it applies: one of these; none means always."""
-        return tuple(filter(None, (self.when, self.or_when)))
+        return tuple(filter(None, (self.when, self.or_when, *self.more_when)))
 
     def applies(self, values: Mapping[str, object]) -> bool:
         """Whether the other fields have the values that this one needs."""

@@ -387,6 +387,7 @@ def setting_findings(configuration: Configuration) -> Iterator[Finding]:
     sends_name = configuration.sends_password or (
         configuration.uses_login and "{username}" in configuration.login.body
     )
+    sends_name = sends_name or configuration.sends_name_with_token
     if sends_name and not configuration.username:
         yield NO_USERNAME.finding("username")
     for row in configuration.headers:

@@ -4,6 +4,7 @@ Attributes have the names of the table in `fields.py`, which also has their defa
 test compares the two.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as attribute
@@ -97,6 +98,8 @@ class Configuration:
     token_expires_on: date | None
     token_header: str
     token_prefix: str | None
+    token_value: str
+    token_encoding: choices.TokenEncoding
     script_enabled: bool
     script: str = attribute(repr=False)
     oauth2: OAuth2Settings
@@ -177,6 +180,11 @@ class Configuration:
     def token_place(self) -> tuple[str, str]:
         """Where requests carry their token: header, cookie or query, and its name."""
         return parse_token_header(self.token_header)
+
+    @property
+    def sends_name_with_token(self) -> bool:
+        """Whether the user name is sent in one value with the token."""
+        return self.sends_token and USERNAME_PLACEHOLDER in self.token_value
 
     @property
     def uses_dpop(self) -> bool:
@@ -385,6 +393,10 @@ def _changed_url(label: str) -> Text:
 
 
 MAX_NAMES = 10
+TOKEN_PLACEHOLDER = "{token}"  # noqa: S105 - a placeholder
+USERNAME_PLACEHOLDER = "{username}"
+TOKEN_PLACEHOLDERS = (TOKEN_PLACEHOLDER, USERNAME_PLACEHOLDER)
+_PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 PROXY_PASSWORD = "proxy_password"  # noqa: S105 - the name of a secret
 LOGIN_LEEWAY = 60.0
 SECRETS_OF_LOGIN = ("password", "secret_key")
@@ -447,6 +459,7 @@ def build(
             raise ConfigError(Text("there is no such field"), field=path)
     _check_token_place(str(parsed["token_header"]))
     check_value(str(parsed["token_prefix"] or ""), field="token_prefix")
+    _check_token_value(str(parsed["token_value"]))
     _refuse_two_hosts(parsed)
     for header in headers:
         check_name(header.key, field="headers")
@@ -482,6 +495,23 @@ def _check_token_place(text: str) -> None:
     elif check_name(text, field=path).lower() in UNSAFE_FOR_TOKENS:
         raise BY_PATH[path].refuse(
             Text("must not be a header that servers log or change")
+        )
+
+
+def _check_token_value(text: str) -> None:
+    """Refuse a Token value without one place for the token, or with another name."""
+    path = "token_value"
+    check_value(text, field=path)
+    if text.count(TOKEN_PLACEHOLDER) != 1:
+        raise BY_PATH[path].refuse(
+            Text("must contain {placeholder} once", placeholder=TOKEN_PLACEHOLDER)
+        )
+    unknown = [
+        name for name in _PLACEHOLDER.findall(text) if name not in TOKEN_PLACEHOLDERS
+    ]
+    if unknown:
+        raise BY_PATH[path].refuse(
+            Text("may contain {names} only", names=" and ".join(TOKEN_PLACEHOLDERS))
         )
 
 

@@ -56,6 +56,8 @@ RULES: Mapping[str, Permission | None] = {
     # Servers log other headers than Authorization, and every URL.
     "token_header": Permission.SET_SECRET,
     "token_prefix": Permission.SET_SECRET,
+    "token_value": Permission.SET_SECRET,
+    "token_encoding": Permission.SET_SECRET,
     "token_expires_on": None,  # for warnings only
     # Selects which of client secret, refresh token and code are sent, and to which URL.
     "oauth2.grant": Permission.SET_SECRET,

@@ -1,18 +1,22 @@
 """Where a request carries its token: a header, a cookie or a query parameter."""
 
 import re
+from base64 import b64encode
 from functools import lru_cache
 from typing import NamedTuple
 
 from outkey.foundation.core.errors import HeaderFormatError, ParameterConflict
+from outkey.foundation.core.fields.choices import TokenEncoding
 from outkey.foundation.core.origin import parameter_names
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import (
+    TOKEN_PLACEHOLDER,
+    USERNAME_PLACEHOLDER,
     Configuration,
     parse_token_header,
 )
-from outkey.sending.core.request.headers import check_token, tidy_token
+from outkey.sending.core.request.headers import check_token, check_value, tidy_token
 from outkey.sending.core.request.message import Header, Request, Source
 
 # RFC 6265 §4.1.1: they would end the cookie, or begin another one.
@@ -26,12 +30,28 @@ class TokenPlace(NamedTuple):
     name: str
     prefix: str  # the text before the token, with its space
     is_entered: bool  # by a user, who may have pasted it with spaces or its prefix
+    around: tuple[str, str] = ("", "")  # the texts before and after it in its value
+    encoding: TokenEncoding = TokenEncoding.NONE
+
+    @property
+    def is_composed(self) -> bool:
+        """Whether the value is more than the token itself."""
+        return self.around != ("", "") or self.encoding is not TokenEncoding.NONE
+
+    def _composed(self, token: str) -> str:
+        before, after = self.around
+        text = f"{before}{token}{after}"
+        if self.encoding is TokenEncoding.BASE64:
+            return b64encode(text.encode()).decode("ascii")
+        return text
 
     def write(self, token: str) -> str:
         """Return a token as it is written in this place, or raise."""
         if self.is_entered:
             token = tidy_token(token, self.prefix)
         token = check_token(token, field="token")
+        if self.is_composed:
+            token = check_value(self._composed(token), field="token")
         if self.kind == "query":
             return token
         if self.kind == "cookie":
@@ -64,8 +84,14 @@ def place_of(
     configuration: Configuration, kind: str = "Bearer", *, is_entered: bool = False
 ) -> TokenPlace:
     """Return where requests of a configuration carry their token."""
-    return _place_of(
+    place = _place_of(
         configuration.token_header, configuration.token_prefix, kind, is_entered
+    )
+    encoding = configuration.token_encoding
+    if configuration.token_value == TOKEN_PLACEHOLDER:
+        return place if encoding is TokenEncoding.NONE else _encoded(place, encoding)
+    return _composed_place(
+        place, configuration.token_value, configuration.username, encoding
     )
 
 
@@ -83,6 +109,24 @@ def _place_of(
         token_prefix = kind if in_authorization else ""
     prefix = f"{token_prefix} " if token_prefix else ""
     return TokenPlace(place, name, prefix, is_entered)
+
+
+@lru_cache(maxsize=1024)
+def _composed_place(
+    place: TokenPlace, template: str, username: str, encoding: TokenEncoding
+) -> TokenPlace:
+    """Return a place whose value has more than the token, such as the user name."""
+    before, _, after = (
+        part.replace(USERNAME_PLACEHOLDER, username)
+        for part in template.partition(TOKEN_PLACEHOLDER)
+    )
+    return place._replace(around=(before, after), encoding=encoding)
+
+
+@lru_cache(maxsize=1024)
+def _encoded(place: TokenPlace, encoding: TokenEncoding) -> TokenPlace:
+    """Return a place whose value is encoded; the same each time, as it is cached."""
+    return place._replace(encoding=encoding)
 
 
 def _check_cookie_value(token: str) -> str:

@@ -9,11 +9,16 @@ from functools import partial
 from typing import NamedTuple
 
 from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.fields.choices import TokenEncoding
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.secret import MASK, Secret
 from outkey.foundation.core.text import NO_TEXT, Text
 from outkey.sending.core.configuration.checks import configuration_findings
-from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.configuration import (
+    TOKEN_PLACEHOLDER,
+    USERNAME_PLACEHOLDER,
+    Configuration,
+)
 from outkey.sending.core.configuration.custom_rows import PLACEHOLDER
 from outkey.sending.core.request.assembly import Call, authenticated_request
 from outkey.sending.core.request.challenge import CREDENTIAL_WORDS
@@ -170,11 +175,26 @@ def _text_around(header: Header, configuration: Configuration) -> str:
     if header.source is not Source.AUTHENTICATION or not configuration.sends_token:
         return ""
     place, name = configuration.token_place
+    value = _token_value(configuration)
     if place == "cookie":
-        return f"{name}={token_prefix(configuration)}{PLACEHOLDER}"
+        return f"{name}={token_prefix(configuration)}{value}"
     prefix = configuration.token_prefix
     is_token = place == "header" and header.name == name
-    return f"{prefix} {PLACEHOLDER}" if prefix and is_token else ""
+    if not is_token or (value == PLACEHOLDER and not prefix):
+        return ""
+    return f"{token_prefix(configuration)}{value}"
+
+
+def _token_value(configuration: Configuration) -> str:
+    """Return the text around a token in its value; nothing of it once encoded."""
+    if configuration.token_encoding is not TokenEncoding.NONE:
+        return PLACEHOLDER
+    before, _, after = configuration.token_value.partition(TOKEN_PLACEHOLDER)
+    texts = (
+        text.replace(USERNAME_PLACEHOLDER, configuration.username)
+        for text in (before, after)
+    )
+    return PLACEHOLDER.join(texts)
 
 
 def _shell_variable(name: str) -> str:

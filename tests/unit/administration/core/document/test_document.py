@@ -1,5 +1,6 @@
 from dataclasses import fields, replace
 from datetime import date
+from itertools import chain
 
 import pytest
 
@@ -331,7 +332,7 @@ def test_the_table_is_consistent_in_itself() -> None:
     for field in FIELDS:
         assert field.help.endswith(".")
         assert bool(field.choices) == (field.kind is Kind.CHOICE)
-        for path, values in (*field.when, *field.or_when):
+        for path, values in chain.from_iterable(field.alternatives):
             assert {*values} <= {*dict(BY_PATH[path].choices)}
         for path, _ in field.when:
             # it is known when this one is read

@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -261,6 +262,37 @@ def test_the_password_grant_with_basic_sends_the_client_in_the_body() -> None:
     assert "client_id=app-1" in body
     assert "client_secret={secret_key}" in body
     assert found_secrets(imported)["secret_key"] == "8s7d6f5g"
+
+
+def test_a_user_name_and_a_token_in_base64_are_taken_apart() -> None:
+    pair = b64encode(b"erp:issued-token-0815").decode()
+    imported = read_import(
+        f"curl https://pypi.example/+api -H 'X-Devpi-Auth: {pair}' -H 'X-Tenant: 7'"
+    )
+    values = dict(imported.configurations[0].draft.values)
+    assert values["authentication_type"] == "bearer"
+    assert values["token_header"] == "X-Devpi-Auth"
+    assert values["token_value"] == "{username}:{token}"
+    assert (values["token_encoding"], values["username"]) == ("base64", "erp")
+    assert found_secrets(imported) == {"token": "issued-token-0815"}
+    assert [row.key for row in configuration_of(imported).headers] == ["X-Tenant"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"-H 'X-Auth: {b64encode(b'no colon at all').decode()}'",
+        f"-H 'X-Auth: {b64encode(b'erp:two:colons').decode()}'",
+        f"-H 'X-Auth: {b64encode(bytes(range(200, 230))).decode()}'",
+        "-H 'X-Auth: short'",
+        f"-u me:secret -H 'X-Auth: {b64encode(b'erp:issued-token').decode()}'",
+        f"--oauth2-bearer t -H 'X-Auth: {b64encode(b'erp:issued-token').decode()}'",
+    ],
+)
+def test_another_key_in_a_header_stays_a_row(command: str) -> None:
+    imported = read_import(f"curl https://api.example/v1/me {command}")
+    assert "token_encoding" not in imported.configurations[0].draft.values
+    assert [row.key for row in configuration_of(imported).headers] == ["X-Auth"]
 
 
 def test_digest() -> None:

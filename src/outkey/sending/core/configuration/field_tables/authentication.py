@@ -7,6 +7,7 @@ from outkey.foundation.core.fields.field_kinds import Field, Kind, Tab
 from outkey.sending.core.configuration.field_tables.conditions import (
     BY_BASIC,
     BY_BEARER,
+    BY_ENCODED_TOKEN,
     BY_ENTERED_TOKEN,
     BY_LOGIN,
     BY_NONE,
@@ -39,6 +40,7 @@ FIELDS: tuple[Field, ...] = (
         Kind.TEXT,
         when=BY_PASSWORD,
         or_when=BY_LOGIN,
+        more_when=(BY_ENCODED_TOKEN,),
         no_colon=True,
         help="The dedicated API user in the external system.",
     ),
@@ -112,5 +114,28 @@ FIELDS: tuple[Field, ...] = (
             "The word before the token. Not set: Bearer in Authorization, and no word"
             ' elsewhere. For no word: a hyphen (-), or "" in TOML and HTTP.'
         ),
+    ),
+    authentication(
+        "token_value",
+        "Token value",
+        Kind.TEXT,
+        when=BY_BEARER,
+        default="{token}",
+        maximum=1024,
+        rare=True,
+        help=(
+            "What is sent as the token: a text with {token}, and {username} where the"
+            " API expects it, such as {username}:{token}."
+        ),
+    ),
+    authentication(
+        "token_encoding",
+        "Token encoding",
+        Kind.CHOICE,
+        choices.TokenEncoding,
+        when=BY_BEARER,
+        default="none",
+        rare=True,
+        help="How the Token value is encoded before it is sent.",
     ),
 )
