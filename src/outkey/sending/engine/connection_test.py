@@ -42,7 +42,11 @@ from outkey.sending.core.diagnosis.remote_text import remote_message, shorten
 from outkey.sending.core.login.checks import refuse_unusable_login
 from outkey.sending.core.login.failures import LOGIN_PATH
 from outkey.sending.core.oauth2.token import AccessToken
-from outkey.sending.core.request.assembly import Call, authenticated_request
+from outkey.sending.core.request.assembly import (
+    Call,
+    authenticated_request,
+    call_of_test,
+)
 from outkey.sending.core.request.challenge import KNOWN_SCHEMES, parse_challenges
 from outkey.sending.core.request.message import BODY_READ, Peer, Response
 from outkey.sending.core.request.script import SignedParts
@@ -256,10 +260,7 @@ class ConnectionTest:
         refuse_unsendable(self._configuration)
         refuse_unusable_login(self._configuration)
         refuse_invalid_expressions(self._context.paths, self._configuration)
-        verification = self._configuration.verification
-        call = Call(
-            self._configuration, verification.test_method, verification.test_path
-        )
+        call = call_of_test(self._configuration)
         call.request()
         return call
 

@@ -16,7 +16,7 @@ from outkey.sending.core.configuration.permissions import (
     changes_script,
     refuse_other_tls,
 )
-from outkey.sending.core.request.assembly import Call
+from outkey.sending.core.request.assembly import call_of_test
 from outkey.sending.core.request.script import SCRIPT_FACT, secret_digest
 from outkey.sending.engine.connection_test import ConnectionTest, Report
 from outkey.sending.engine.connection_test_setup import DraftCredentials, prepare_test
@@ -140,9 +140,8 @@ class CandidateConfiguration:
             administration.note_test(configuration.name, configuration.script)
         if not self.is_saved:
             configuration = self._named_draft()
-        verification = configuration.verification
-        method = check_method(verification.test_method, field="")
-        call = Call(configuration, method, verification.test_path)
+        check_method(configuration.verification.test_method, field="")
+        call = call_of_test(configuration)
         return preview(replace(context, secrets=self.secrets), call)
 
     def run_script(

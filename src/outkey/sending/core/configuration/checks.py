@@ -5,6 +5,7 @@
 part that stops saving.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from datetime import date
 from functools import partial
@@ -34,13 +35,14 @@ from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.origin import Origin, endpoint_origin
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.body_credentials import credentials_in_body
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.expiry_warnings import (
     NEW_TOKEN_HINT,
     WARN_DAYS,
     days_left,
 )
-from outkey.sending.core.configuration.fields import BY_PATH, SENT_TO_TOKEN_URL
+from outkey.sending.core.configuration.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
 from outkey.sending.core.configuration.placeholders import (
     is_placeholder,
     is_secret_parameter,
@@ -60,11 +62,17 @@ from outkey.sending.core.request.addresses import (
     judge_host,
 )
 from outkey.sending.core.request.assembly import SecretOpener, authenticated_request
-from outkey.sending.core.request.headers import tidy_token, tidy_value
+from outkey.sending.core.request.headers import check_value, tidy_token, tidy_value
 from outkey.sending.core.request.message import Request
 
 LONG_SECRET = 4 * 1024
 SHORTEST_KEY = 8
+_WITHOUT_BODY = frozenset({"GET", "HEAD"})
+_CREDENTIAL_PLACEHOLDER = re.compile(
+    r"\{(?:username|secret|"
+    + "|".join(field.secret_name for field in FIELDS if field.secret)
+    + r")\}"
+)
 ANY_SECRET = Secret("any-value")  # stands where only the form of a request matters
 
 UNENCRYPTED = Check(
@@ -180,6 +188,7 @@ def refuse_unsavable(configuration: Configuration) -> None:
     _refuse_conflicts(configuration, lambda _name: ANY_SECRET)
     _refuse_odd_statuses(configuration)
     _refuse_key_in_test_path(configuration)
+    _refuse_odd_test_body(configuration)
 
 
 def _refuse_key_in_test_path(configuration: Configuration) -> None:
@@ -195,6 +204,44 @@ def _refuse_key_in_test_path(configuration: Configuration) -> None:
                 place=path,
                 hint=Text("Move it to Query parameters, as secret."),
             )
+
+
+def _refuse_odd_test_body(configuration: Configuration) -> None:
+    """Refuse a Test Body that is not sent, or that has a credential in plain."""
+    path = "verification.test_body"
+    verification = configuration.verification
+    check_value(verification.test_content_type, field="verification.test_content_type")
+    body = verification.test_body
+    if not body:
+        return
+    if verification.test_method in _WITHOUT_BODY:
+        raise BY_PATH["verification.test_method"].refuse(
+            Text("must be one that has a body, since there is a Test Body"),
+            place="verification.test_method",
+            hint=Text("Set Test Method to that of the request, such as POST."),
+        )
+    if _CREDENTIAL_PLACEHOLDER.search(body):
+        raise BY_PATH[path].refuse(
+            Text("must not have a placeholder of a credential"),
+            place=path,
+            hint=Text(
+                "Credentials are sent in headers, in the query or by a login; see the"
+                " tab Authentication."
+            ),
+        )
+    if members := credentials_in_body(body):
+        raise BY_PATH[path].refuse(
+            Text(
+                "has a credential in {member}, which would be stored and shown in"
+                " plain",
+                member=members[0].label,
+            ),
+            place=path,
+            hint=Text(
+                "Remove it. Credentials are sent in headers, in the query or by a"
+                " login."
+            ),
+        )
 
 
 def is_key_parameter(name: str, value: str) -> bool:

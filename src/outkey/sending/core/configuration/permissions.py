@@ -118,10 +118,11 @@ RULES: Mapping[str, Permission | None] = {
     "limits.response_mebibytes": None,
     "limits.retries": None,
     "limits.runs_at_once": None,
-    # A path and a method at the same origin, as in every sync line; TRACE is not
-    # allowed.
+    # A request at the same origin, as in every sync line; TRACE is not allowed.
     "verification.test_path": None,
     "verification.test_method": None,
+    "verification.test_body": None,
+    "verification.test_content_type": None,
     "verification.accepted_statuses": None,  # statuses hold nothing of a secret
     "verification.forbidden_means_expired": None,
     "verification.expired_statuses": None,

@@ -79,6 +79,8 @@ class Verification:
 
     test_path: str
     test_method: str
+    test_body: str
+    test_content_type: str
     accepted_statuses: str
     forbidden_means_expired: bool
     expired_statuses: str

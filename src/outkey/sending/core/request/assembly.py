@@ -97,6 +97,19 @@ class Call(NamedTuple):
         return f"Call({self.method}, {self.configuration.name})"
 
 
+def call_of_test(configuration: Configuration) -> Call:
+    """Return the call that a connection test sends."""
+    verification = configuration.verification
+    body = verification.test_body.encode()
+    return Call(
+        configuration,
+        verification.test_method,
+        verification.test_path,
+        body=body,
+        content_type=verification.test_content_type if body else "",
+    )
+
+
 def encode_body(json: object, data: object) -> tuple[bytes, str]:
     """Return the bytes of a body and the content type that goes with them."""
     if json is not None and data is not None:

@@ -35,7 +35,13 @@ SETTINGS = (
 # By its name applications, lines and webhooks find a configuration.
 NAME = "name"
 # Facts that vouchers of version 0.2 do not have: they are accepted without them.
-LATER_FACTS = (NAME, "script_enabled", "verification.test_method")
+LATER_FACTS = (
+    NAME,
+    "script_enabled",
+    "verification.test_method",
+    "verification.test_body",
+    "verification.test_content_type",
+)
 _READ_LATER = attrgetter(*LATER_FACTS)
 _READ_SETTINGS = attrgetter(*SETTINGS)
 _DEFAULTS = tuple(BY_PATH[path].default for path in SETTINGS)

@@ -51,10 +51,14 @@ def build_call(  # noqa: PLR0913 - the parts of a request, all by keyword
     if method not in _USUAL_METHODS:
         method = check_method(method, field="method")
     body, content_type = encode_body(json, data)
+    verification = configuration.verification
+    if path is None and method == verification.test_method and not body:
+        body = verification.test_body.encode()
+        content_type = verification.test_content_type if body else ""
     return Call(
         configuration=configuration,
         method=method,
-        path=configuration.verification.test_path if path is None else path,
+        path=verification.test_path if path is None else path,
         params=params,
         headers=headers or {},
         body=body,

@@ -16,7 +16,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.drafts import naming
-from outkey.sending.core.request.assembly import Call
+from outkey.sending.core.request.assembly import call_of_test
 from outkey.sending.core.request.message import Request
 from outkey.sending.core.request.script import (
     MAX_BODY,
@@ -77,22 +77,20 @@ def try_script(
     clock = context.clock
     moment = clock.now() if at is None else at
     started = clock.monotonic()
-    verification = configuration.verification
     parts = SignedParts()
     failure = None
     try:
         if not configuration.script:
             raise ConfigError(Text("this configuration has no script"), field="script")
         secret = script_secret(context, configuration)
-        request = Call(
-            configuration, verification.test_method, verification.test_path
-        ).request()
+        request = call_of_test(configuration).request()
         call = _script_call(
             configuration,
             request.url,
             request.target,
             method=request.method,
             headers=visible_headers(request),
+            body=configuration.verification.test_body.encode(),
             secret=secret,
             at=moment,
         )

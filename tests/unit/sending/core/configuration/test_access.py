@@ -157,6 +157,8 @@ OTHER: dict[str, object] = {
     "limits.retries": 7,
     "limits.runs_at_once": 7,
     "verification.test_path": "/me",
+    "verification.test_body": '{"method": "list"}',
+    "verification.test_content_type": "text/plain",
     "verification.test_method": "HEAD",
     "verification.accepted_statuses": "200",
     "verification.forbidden_means_expired": True,

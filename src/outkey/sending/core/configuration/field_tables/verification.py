@@ -23,6 +23,25 @@ FIELDS: tuple[Field, ...] = (
         help="The method of the test request.",
     ),
     verification(
+        "verification.test_body",
+        "Test Body",
+        Kind.LONG_TEXT,
+        maximum=16_384,
+        help=(
+            "The body of the test request, such as a call of JSON-RPC that only reads;"
+            " without any credential. Set Test Method, such as POST."
+        ),
+    ),
+    verification(
+        "verification.test_content_type",
+        "Test Content-Type",
+        Kind.TEXT,
+        default="application/json",
+        maximum=256,
+        rare=True,
+        help="The Content-Type of the Test Body.",
+    ),
+    verification(
         "verification.accepted_statuses",
         "Accepted statuses",
         Kind.STATUSES,
