@@ -4,7 +4,10 @@ import json
 import resource
 import subprocess
 import time
+from base64 import b64encode
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -44,6 +47,56 @@ def test_the_printed_toml_is_applied_and_works(outkey: Terminal, spar: Spar) -> 
     ).out
     assert outkey("apply", "-", stdin=toml, ACME_TOKEN="spar-token").code == 0
     assert outkey("test", "acme", ACME_TOKEN="spar-token").code == 0
+
+
+class MailServer(BaseHTTPRequestHandler):
+    """The HTTP interface of doveadm: commands as lists in the body of a POST."""
+
+    def do_POST(self) -> None:
+        command = self.rfile.read(int(self.headers["Content-Length"]))
+        expected = "Basic " + b64encode(b"doveadm:open-sesame").decode()
+        is_right = self.headers["Authorization"] == expected
+        is_json = self.headers["Content-Type"] == "application/json"
+        is_known = is_json and json.loads(command) == [["who", {}, "t"]]
+        self.send_response(200 if is_right and is_known else 401 if is_known else 400)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.send_response(404)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_documented_command_with_a_body_works_at_once(outkey: Terminal) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), MailServer) as server:
+        Thread(target=server.serve_forever).start()
+        url = f"http://127.0.0.1:{server.server_port}/doveadm/v1"
+        try:
+            for name, password, code in (("a", "open-sesame", 0), ("b", "wrong", 1)):
+                text = (
+                    f"curl -u doveadm:{password} -X POST {url} -H 'Content-Type:"
+                    """ application/json' -d '[["who", {}, "t"]]'"""
+                )
+                done = outkey("import", "-", "--apply", "--name", name, stdin=text)
+                assert done.code == 0, done.err
+                report = outkey("test", name, "--json")
+                assert (report.code, report.json["ok"]) == (code, code == 0)
+                assert "open-sesame" not in report.out
+        finally:
+            server.shutdown()
+
+
+def test_a_password_in_the_body_of_a_request_saves_nothing(outkey: Terminal) -> None:
+    text = "curl https://api.example/v1/orders -d 'user=erp&password=hunter2-hunter2'"
+    done = outkey("import", "-", "--apply", "--name", "acme", stdin=text)
+    assert done.code == 2
+    assert "member password: dropped: it is a credential in the body" in done.err
+    assert "hunter2" not in done.out + done.err
+    assert outkey("show", "acme").code == 2
 
 
 def test_json_has_the_shape_of_the_contract(outkey: Terminal, spar: Spar) -> None:

@@ -1,7 +1,7 @@
 """One API of an import: its requests and credentials made into a configuration."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from outkey.foundation.core.errors import ConfigError
@@ -11,6 +11,7 @@ from outkey.foundation.core.paging_words import pagination_of
 from outkey.foundation.core.text import Text
 from outkey.importing.core.authorization import authorization, encoded_pair
 from outkey.importing.core.drafting import Drafter
+from outkey.importing.core.reading_calls import only_reads
 from outkey.importing.core.report import ImportedConfiguration, ImportReport, shown_name
 from outkey.importing.core.seen import (
     Auth,
@@ -34,6 +35,7 @@ from outkey.importing.core.urls import (
     split_url,
     without_credentials,
 )
+from outkey.sending.core.configuration.body_credentials import credentials_in_body
 from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.configuration.placeholders import is_secret_segment
 from outkey.sending.core.request.headers import of_connection, tidy_value
@@ -93,7 +95,8 @@ def draft_api(
     logins = [split_url(login.url)] if login else []
     _add_credential_parameters(drafter, [*urls, *logins])
     origin, path = _set_location(drafter, api, urls, login)
-    if not any(_has_secret_segment(url.path) for url in urls):
+    has_secret_body = _note_secret_bodies(requests, report)
+    if not (has_secret_body or any(_has_secret_segment(url.path) for url in urls)):
         drafter.set_reason()  # else it has a credential, which has no field here
     readable = _readable_name(api.name)
     if name:
@@ -101,8 +104,25 @@ def draft_api(
     name = unique(name or readable or name_of_host(split_url(origin).host), taken)
     pairs = list(zip(requests, urls, strict=True))
     lines = list(_drafted_lines(name, path, pairs, origin, report))
-    _set_test(drafter, api, lines)
+    _set_test(drafter, api, lines, pairs)
     return drafter.finish(name), lines
+
+
+def _note_secret_bodies(requests: Iterable[SeenRequest], report: ImportReport) -> bool:
+    """Report credentials in the bodies of requests that are no logins."""
+    has_secret = False
+    for request in requests:
+        for member in credentials_in_body(request.body, with_placeholders=True):
+            has_secret = True
+            report.note_dropped(
+                shown_name("member", member.name),
+                Text(
+                    "it is a credential in the body of a request: outkey sends"
+                    " credentials in headers, in the query or by a login"
+                ),
+                Level.ERROR,
+            )
+    return has_secret
 
 
 def _source_of_token(request: SeenRequest, report: ImportReport) -> Auth | None:
@@ -447,17 +467,59 @@ def unique(name: str, taken: set[str]) -> str:
     return candidate
 
 
-def _set_test(drafter: Drafter, api: SeenApi, lines: Iterable[DraftedLine]) -> None:
-    """Set a test path that changes nothing: that of the first plain GET."""
+def _set_test(
+    drafter: Drafter,
+    api: SeenApi,
+    lines: Sequence[DraftedLine],
+    requests: Sequence[tuple[SeenRequest, SeenUrl]],
+) -> None:
+    """Set a test that changes nothing: the first plain GET, or a call that reads."""
     path = api.test_path
     for drafted in lines:
         is_fitting = drafted.line.method in {"GET", "HEAD"}
         if not path and is_fitting and "{" not in drafted.line.path:
             path = drafted.line.path
+    call = None if path else _reading_call(requests, lines)
     if path:
         drafter.values["verification.test_path"] = path
+    elif call is not None:
+        drafter.values |= call
+        drafter.report.note_taken(
+            "test_body",
+            Text("the test repeats this request: check that it changes nothing"),
+            Level.WARNING,
+        )
     else:
         drafter.report.note_changed(
             "test_path",
             Text("no request was seen that only reads: enter a Test Path"),
         )
+
+
+def _reading_call(
+    requests: Sequence[tuple[SeenRequest, SeenUrl]], lines: Sequence[DraftedLine]
+) -> dict[str, object] | None:
+    """Return the settings of a test that repeats a call that only reads, if any."""
+    for request, url in requests:
+        drafted = next((d for d in lines if _is_line_of(d, request, url)), None)
+        if drafted is None or not only_reads(request, url.path):
+            continue
+        settings: dict[str, object] = {
+            "verification.test_path": drafted.line.path,
+            "verification.test_method": request.method,
+        }
+        if request.body:
+            settings["verification.test_body"] = request.body
+        content_type = request.header("Content-Type")
+        if request.body and content_type:
+            settings["verification.test_content_type"] = content_type
+        return settings
+    return None
+
+
+def _is_line_of(drafted: DraftedLine, request: SeenRequest, url: SeenUrl) -> bool:
+    """Whether a line is that of a request, and has its whole path."""
+    line = drafted.line
+    path = line.path.partition("?")[0]
+    is_whole = "{" not in path and url.path.endswith(path)
+    return line.method == request.method and is_whole

@@ -199,6 +199,8 @@ class Drafter:
 
     def _add_login(self, auth: LoginAuth) -> None:
         self._set_type("bearer", token_source="login")  # noqa: S106
+        if auth.header:
+            self.values["token_header"] = auth.header
         for key, value in auth.settings.items():
             self.values[f"login.{key}"] = value
         self._set_username(auth.username)

@@ -62,6 +62,7 @@ class LoginAuth:
     username: str
     password: str
     secret_key: str | None = None
+    header: str = ""  # where requests carry the token, if not in Authorization
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -18,6 +18,7 @@ from outkey.importing.core.seen import (
     SeenRequest,
 )
 from outkey.importing.core.urls import query_pairs
+from outkey.sending.core.configuration.body_credentials import BodyMember, text_members
 from outkey.sending.core.configuration.placeholders import (
     is_placeholder,
     is_secret_parameter,
@@ -26,6 +27,16 @@ from outkey.sending.core.configuration.placeholders import (
 _LOGIN_PATH = re.compile(
     r"log[_-]?[io]n|sign[_-]?in|sessions?\b|auth|token|jwt|connect", re.IGNORECASE
 )
+_LOGIN_WORD = re.compile(
+    r"(?:^|[._:/-])(?:log[_-]?[io]n|sign[_-]?in|authenticate)$", re.IGNORECASE
+)
+_PROCEDURES = ("method", "action", "cmd", "command", "operation")
+_OF_KEYSTONE = {
+    "token": "header:X-Subject-Token",
+    "expires_in": "token.expires_at",
+    "expires_unit": "at",
+}
+_OF_JSON_RPC = {"token": "result.token || result.access_token || result"}
 _USERNAMES = (
     "username",
     "user",
@@ -167,17 +178,100 @@ def _login(
     report: ImportReport,
 ) -> Auth | None:
     path = request.url.partition("?")[0].rpartition("://")[2].partition("/")[2]
-    is_login = (
+    may_be_login = (
         request.method in {"POST", "PUT"}
         and not request.auth
         and not request.header("Authorization")
-        and bool(_LOGIN_PATH.search(path))
-        and any(name in members for name in _PASSWORDS)
+        and (_LOGIN_PATH.search(path) or _names_login(members))
     )
-    if not is_login:
+    if not may_be_login:
         return None
-    report.note_taken("login request", Text("it became a login that obtains tokens"))
-    return _login_auth(request.url, members, body_format, report)
+    login: Auth | None = None
+    if body_format == "json":
+        login = _json_login(request, report)
+    elif any(name in members for name in _PASSWORDS):
+        login = _login_auth(request.url, members, body_format, report)
+    if login is not None:
+        report.note_taken(
+            "login request", Text("it became a login that obtains tokens")
+        )
+    return login
+
+
+def _names_login(members: Mapping[str, str]) -> bool:
+    """Whether a body calls a procedure that signs in, such as user.login."""
+    names = (members.get(name, "") for name in _PROCEDURES)
+    return any(_LOGIN_WORD.search(name) for name in names)
+
+
+def _json_login(request: SeenRequest, report: ImportReport) -> LoginAuth | None:
+    """Return a login by JSON, whose user and password may be deep in it."""
+    try:
+        tree = table(read_json(request.body))
+    except ConfigError:
+        return None
+    template = LoginTemplate(request.body, report)
+    body = template.filled(tree)
+    if template.password is None:
+        return None
+    is_keystone = "identity" in table(tree.get("auth"))
+    settings: dict[str, object] = {
+        "format": "json",
+        "body": json.dumps(body),
+        "token": TOKEN_PATH,
+        "expires_in": EXPIRY_PATH,
+    }
+    if is_keystone:  # Identity API v3 of OpenStack: the token is in a header
+        settings |= _OF_KEYSTONE
+    elif "jsonrpc" in tree:
+        settings |= _OF_JSON_RPC
+        _note_unknown_token(report)
+    else:
+        _note_unknown_token(report)
+    return LoginAuth(
+        request.url,
+        settings,
+        template.username,
+        template.password,
+        template.secret_key,
+        header="X-Auth-Token" if is_keystone else "",
+    )
+
+
+class LoginTemplate:
+    """Makes the body of a login from a sent one: placeholders for its credentials."""
+
+    def __init__(self, body: str, report: ImportReport) -> None:
+        self._report = report
+        self._user = _user_member(body)
+        self.username = ""
+        self.password: str | None = None
+        self.secret_key: str | None = None
+
+    def filled(self, value: object) -> object:
+        """Return a part of the body with placeholders; its depth is limited."""
+        if isinstance(value, list):
+            return [self.filled(part) for part in value]
+        if not isinstance(value, dict):
+            return value
+        filled: dict[str, object] = {}
+        for name, part in value.items():
+            if not isinstance(part, str):
+                filled[name] = self.filled(part)
+            elif name in _PASSWORDS and self.password is None:
+                self.password = part
+                filled[name] = "{password}"
+            elif BodyMember((name,), part) == self._user and not self.username:
+                self.username = part
+                filled[name] = "{username}"
+            elif is_secret_parameter(name) and self.secret_key is None:
+                self.secret_key = part
+                filled[name] = "{secret_key}"
+            elif is_secret_parameter(name) or "{" in part:
+                _note_dropped_member(self._report, name)
+            else:
+                filled[name] = part
+        return filled
 
 
 def _login_auth(
@@ -196,19 +290,11 @@ def _login_auth(
             body[name] = "{secret_key}"
             secret_key = value
         elif is_secret_parameter(name) or "{" in value:
-            report.note_dropped(
-                shown_name("member", name),
-                Text("a login body has room for one secret besides the password"),
-            )
+            _note_dropped_member(report, name)
         else:
             body[name] = value
     text = json.dumps(body) if body_format == "json" else _form(body)
-    report.note_changed(
-        "token",
-        Text(
-            "where the response has the token is not known: check Token in the response"
-        ),
-    )
+    _note_unknown_token(report)
     settings = {
         "format": body_format,
         "body": text,
@@ -218,6 +304,33 @@ def _login_auth(
     username = members.get(user_member, "")
     return LoginAuth(
         url, settings, username, members.get(password_member, ""), secret_key
+    )
+
+
+def _user_member(body: str) -> BodyMember | None:
+    """Return the member with the user name: beside the password, or else the first."""
+    members = text_members(body)
+    beside = {member.path[:-1] for member in members if member.path[-1] in _PASSWORDS}
+    users = [
+        member for name in _USERNAMES for member in members if member.path[-1] == name
+    ]
+    nearest = [member for member in users if member.path[:-1] in beside] or users
+    return BodyMember(nearest[0].path[-1:], nearest[0].value) if nearest else None
+
+
+def _note_dropped_member(report: ImportReport, name: str) -> None:
+    report.note_dropped(
+        shown_name("member", name),
+        Text("a login body has room for one secret besides the password"),
+    )
+
+
+def _note_unknown_token(report: ImportReport) -> None:
+    report.note_changed(
+        "token",
+        Text(
+            "where the response has the token is not known: check Token in the response"
+        ),
     )
 
 
