@@ -7,6 +7,7 @@ from dataclasses import replace
 from outkey.administration.adapters.preset_files import PresetFiles
 from outkey.administration.core.document.export import render
 from outkey.administration.core.presets.presets import Preset, PresetMethod
+from outkey.administration.core.presets.sources import FACTS, Source
 from outkey.sending.core.configuration.configuration import Configuration, successor
 from outkey.sending.core.configuration.reference import parse_reference
 
@@ -17,9 +18,13 @@ with `outkey new NAME --preset PRESET`, or with New on the pages, and enter its 
 This page is written from the presets, so it shows what they do.
 
 Providers change their APIs. Each recipe states when it was compared with its sources,
-and how good these are: the provider's own **documentation**, a public **provider list**
-that an integration product maintains, or **reported** by third parties only. If the
-provider's documentation differs, follow the documentation.
+and for each fact how good these are: the provider's own **documentation**, a public
+**catalogue** that an integration product maintains, or **reported** by third parties
+only. The word below a recipe is that of its least known fact. If the provider's
+documentation differs, follow the documentation.
+
+The catalogue is `providers.yaml` of the npm package `@nangohq/providers`, version
+0.71.10: a program compares each such fact with the entry that is named.
 
 In the examples, secrets are references such as `env:NAME`; on the pages, enter the
 secret itself. For APIs that require signatures, and for those that do not work, see
@@ -35,7 +40,7 @@ def recipes_page() -> Iterator[str]:
     yield "| API | category | ways to authenticate | preset |"
     yield "|---|---|---|---|"
     for preset in presets:
-        titles = "; ".join(method.title for method in preset.methods.values())
+        titles = "; ".join(method.label for method in preset.methods.values())
         link = f"[{preset.title}](#{anchor(preset.title)})"
         yield f"| {link} | {preset.category} | {titles} | `{preset.name}` |"
     for preset in presets:
@@ -50,19 +55,37 @@ def anchor(title: str) -> str:
 def section(preset: Preset) -> Iterator[str]:
     """Yield what a preset says."""
     yield f"\n## {preset.title}\n"
+    if preset.ending:
+        yield f"This {preset.ending.words}.\n"
     if preset.notes:
         yield f"{preset.notes}\n"
     for method in preset.methods.values():
         yield from method_part(preset, method)
     yield f"Documentation: <{preset.documentation}>\n"
+    yield f"Replacing a secret: {preset.rotation.words}\n"
     yield f"Compared on {preset.checked}: {preset.sure}.\n"
-    yield from (f"- {source}" for source in preset.sources)
+    yield "| source | known from | facts |"
+    yield "|---|---|---|"
+    for source in preset.sources:
+        facts = ", ".join(FACTS[fact] for fact in source.facts)
+        yield f"| {in_cell(source)} | {source.kind} | {facts} |"
+
+
+def in_cell(source: Source) -> str:
+    """Return a source as it stands in a table, a page as a link."""
+    text = source.says.replace("|", "\\|")
+    if source.at:
+        url = source.at.replace("(", "%28").replace(")", "%29")
+        return f"[{text}]({url})"
+    return f"{text} (entry `{source.entry}`)" if source.entry else text
 
 
 def method_part(preset: Preset, method: PresetMethod) -> Iterator[str]:
     """Yield one way to authenticate."""
     if len(preset.methods) > 1:
         yield f"### {preset.title}: {method.title}\n"
+    if method.ending:
+        yield f"This {method.ending.words}.\n"
     variables = preset.variables_of(method)
     for variable in variables:
         yield f"- `{variable.name}`, {variable.label}: {variable.help}"

@@ -1,5 +1,6 @@
 """Presets as programs read them, in JSON."""
 
+from outkey.administration.core.presets.endings import Ending
 from outkey.administration.core.presets.presets import Preset, Variable
 
 
@@ -20,12 +21,21 @@ def whole_facts(preset: Preset) -> dict[str, object]:
         "documentation": preset.documentation,
         "corrected": str(preset.corrected),
         "sure": preset.sure,
-        "rotation": preset.rotation,
+        "facts": {
+            evidence.fact: {
+                "known": evidence.kind,
+                "sources": [source.line for source in evidence.sources],
+            }
+            for evidence in preset.evidence
+        },
+        "rotation": preset.rotation.facts(),
+        **_ending_facts(preset.ending),
         "notes": preset.notes,
-        "sources": list(preset.sources),
+        "sources": [source.line for source in preset.sources],
         "methods": {
             method.name: {
                 "title": method.title,
+                **_ending_facts(method.ending),
                 "variables": {
                     variable.name: _variable_facts(variable)
                     for variable in preset.variables_of(method)
@@ -45,4 +55,13 @@ def _variable_facts(variable: Variable) -> dict[str, object]:
         "help": variable.help,
         "example": variable.example,
         "default": variable.default,
+    }
+
+
+def _ending_facts(ending: Ending | None) -> dict[str, object]:
+    """Return when something ends, and what replaces it."""
+    day = ending.day if ending else None
+    return {
+        "ends": None if day is None else str(day),
+        "successor": ending.successor if ending else "",
     }

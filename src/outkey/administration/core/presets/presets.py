@@ -5,18 +5,35 @@ table of a configuration; `{name}` in a text of that table is replaced by a vari
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
 from typing import Any
 
+from outkey.administration.core.presets.endings import (
+    Ending,
+    read_ending,
+    soonest,
+)
+from outkey.administration.core.presets.rotation import Rotation, read_rotation
+from outkey.administration.core.presets.sources import (
+    SURENESS,
+    Evidence,
+    Source,
+    evidence_of,
+    one_of,
+    read_source,
+    stated_facts,
+    weakest_kind,
+)
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.field_kinds import CONTROL, refuse_unknown_keys
 from outkey.foundation.core.text import Text, join_texts
 from outkey.foundation.core.toml.parsing import parse_toml
-from outkey.sending.core.configuration.configuration import known_names
+from outkey.sending.core.configuration.configuration import Configuration, known_names
 from outkey.sending.core.configuration.drafts import ConfigurationDraft, read_draft
+from outkey.sending.core.configuration.methods import method_of
 
 MAX_PRESET = 64 * 1024
 MAX_VARIABLE = 500
@@ -42,21 +59,14 @@ CATEGORIES = frozenset(
         "Support",
     }
 )
-# How well the facts of a preset are known: the weakest of its sources, in words.
-SURENESS = {
-    "documentation": Text("from the provider's documentation"),
-    "provider list": Text("from a list of providers"),
-    "reported": Text("as users report it, not from the provider's documentation"),
-}
-# How a credential is replaced.
-ROTATIONS = ("manual", "overlap", "automatic", "expires")
 _KEYS = [
     "title",
     "category",
     "documentation",
     "checked",
     "corrected",
-    "sure",
+    "ends",
+    "successor",
     "rotation",
     "notes",
     "sources",
@@ -64,7 +74,7 @@ _KEYS = [
     "methods",
 ]
 _VARIABLE_KEYS = ["label", "help", "pattern", "example", "default"]
-_METHOD_KEYS = ["title", "configuration", "secrets"]
+_METHOD_KEYS = ["title", "ends", "successor", "configuration", "secrets"]
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 
@@ -105,6 +115,16 @@ class PresetMethod:
     title: str
     table: Mapping[str, Any]  # of a configuration, with placeholders
     secrets: Mapping[str, str]  # those to enter, and where a user finds them
+    ending: Ending | None
+
+    @property
+    def label(self) -> Text:
+        """The title, with the day on which the method ends."""
+        if self.ending is None:
+            return Text("{title}", title=self.title)
+        if self.ending.day is None:
+            return Text("{title} (deprecated)", title=self.title)
+        return Text("{title} (ends on {day})", title=self.title, day=self.ending.day)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +137,27 @@ class Preset:
     documentation: str
     checked: date  # when the facts were last compared with their sources
     corrected: date  # when the settings last changed
-    sure: str
-    rotation: str
+    ending: Ending | None
+    rotation: Rotation
     notes: str
-    sources: tuple[str, ...]
+    sources: tuple[Source, ...]
     variables: Mapping[str, Variable]
     methods: Mapping[str, PresetMethod]  # the usual one first
+
+    @property
+    def evidence(self) -> list[Evidence]:
+        """How well each of its facts is known, and where from."""
+        return evidence_of(self.sources)
+
+    @property
+    def stated_facts(self) -> list[str]:
+        """The facts on which its requests depend."""
+        return stated_facts(method.table for method in self.methods.values())
+
+    @property
+    def sure(self) -> str:
+        """How well that fact is known of which the least is known."""
+        return weakest_kind(self.evidence, self.stated_facts)
 
     @property
     def sure_words(self) -> Text:
@@ -152,6 +187,26 @@ class Preset:
                 hint=known_names([*self.methods]),
             )
         return self.methods[name]
+
+    def ending_of(self, configuration: Configuration) -> Ending | None:
+        """Return the announced ending that concerns a configuration, with its day.
+
+        A configuration does not store its method: one of the same kind counts.
+        """
+        kind = method_of(configuration).name
+        of_methods = [
+            method.ending
+            for method in self.methods.values()
+            if method.ending and method_of(self._example(method)).name == kind
+        ]
+        return soonest([self.ending, *of_methods])
+
+    def _example(self, method: PresetMethod) -> Configuration:
+        """Return the configuration of a method with the examples of its variables."""
+        values = {
+            variable.name: variable.example for variable in self.variables_of(method)
+        }
+        return self.draft(self.name, method, values).configuration()
 
     def variables_of(self, method: PresetMethod) -> list[Variable]:
         """Return the variables that a method uses, in the order of the preset."""
@@ -190,7 +245,7 @@ class Preset:
             for name, variable in variables.items()
         }
         table = {
-            **_fill_tree(method.table, texts),
+            **fill_tree(method.table, texts),
             "preset": self.name,
             "preset_day": self.corrected,
         }
@@ -244,10 +299,10 @@ def read_preset(name: str, text: str) -> Preset:
             documentation=str(tree["documentation"]),
             checked=checked,
             corrected=tree.get("corrected", checked),
-            sure=one_of(tree["sure"], SURENESS, "sure"),
-            rotation=one_of(tree["rotation"], ROTATIONS, "rotation"),
+            ending=read_ending(tree),
+            rotation=read_rotation(tree["rotation"]),
             notes=str(tree["notes"]),
-            sources=tuple(map(str, tree["sources"])),
+            sources=tuple(read_source(table) for table in tree["sources"]),
             variables=variables,
             methods={
                 key: _read_method(key, table) for key, table in tree["methods"].items()
@@ -276,17 +331,13 @@ def _read_variable(name: str, table: Mapping[str, str]) -> Variable:
 def _read_method(name: str, table: Mapping[str, Any]) -> PresetMethod:
     """Read the table of one method."""
     refuse_unknown_keys(table, _METHOD_KEYS, f"methods.{name}.")
-    secrets = table.get("secrets", {})
-    return PresetMethod(name, table["title"], table["configuration"], secrets)
-
-
-def one_of(value: object, known: Collection[str], key: str) -> str:
-    """Return a text that is one of those known."""
-    if value not in known:
-        raise ConfigError(
-            Text("must be one of: {names}", names=", ".join(sorted(known))), field=key
-        )
-    return str(value)
+    return PresetMethod(
+        name,
+        table["title"],
+        table["configuration"],
+        table.get("secrets", {}),
+        read_ending(table, f"methods.{name}."),
+    )
 
 
 def _refuse_undeclared(preset: Preset) -> None:
@@ -320,12 +371,12 @@ def texts_in(value: object) -> Iterator[str]:
             yield from texts_in(inner)
 
 
-def _fill_tree(value: Any, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a TOML tree
+def fill_tree(value: Any, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a TOML tree
     """Return a table with the variables in place; other placeholders stay."""
     if isinstance(value, str):
         return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), value)
     if isinstance(value, Mapping):
-        return {key: _fill_tree(inner, values) for key, inner in value.items()}
+        return {key: fill_tree(inner, values) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_fill_tree(inner, values) for inner in value]
+        return [fill_tree(inner, values) for inner in value]
     return value

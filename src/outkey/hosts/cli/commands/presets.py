@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from outkey.administration.core.presets.endings import Ending
 from outkey.administration.core.presets.facts import preset_facts, whole_facts
 from outkey.administration.core.presets.presets import (
     Preset,
@@ -53,7 +54,7 @@ def list_presets(
                     preset.name,
                     preset.title,
                     preset.category,
-                    "; ".join(method.title for method in preset.methods.values()),
+                    "; ".join(method.label for method in preset.methods.values()),
                     str(preset.checked),
                 )
                 for preset in presets
@@ -81,11 +82,12 @@ def show_preset(name: PresetName, *, as_json: AsJson = False) -> None:
             ("category", preset.category),
             ("documentation", preset.documentation),
             ("checked", f"{preset.checked}, {preset.sure_words}"),
-            ("rotation", preset.rotation),
+            *_ending_rows(preset.ending),
+            ("rotation", str(preset.rotation.words)),
             ("notes", preset.notes),
-            ("sources", "\n".join(preset.sources)),
         ),
     )
+    print_table(("Fact", "Known"), _fact_rows(preset))
     for method in preset.methods.values():
         print_table(
             (f"Method {method.name}", method.title), _method_rows(preset, method)
@@ -182,7 +184,7 @@ def values_of(settings: list[str]) -> dict[str, str]:
 
 def _method_rows(preset: Preset, method: PresetMethod) -> list[tuple[str, str]]:
     """Return the fields of a method, as rows."""
-    rows = [("base_url", str(method.table["base_url"]))]
+    rows = [("base_url", str(method.table["base_url"])), *_ending_rows(method.ending)]
     for variable in preset.variables_of(method):
         example = f"{variable.label}: {variable.help} For example {variable.example}."
         if variable.default is not None:
@@ -190,6 +192,22 @@ def _method_rows(preset: Preset, method: PresetMethod) -> list[tuple[str, str]]:
         rows.append((f"--set {variable.name}=", example))
     rows += [(f"secret {field}", place) for field, place in method.secrets.items()]
     return rows
+
+
+def _ending_rows(ending: Ending | None) -> list[tuple[str, str]]:
+    """Return when something ends, as a row."""
+    return [("ends", str(ending.words))] if ending else []
+
+
+def _fact_rows(preset: Preset) -> list[tuple[str, str]]:
+    """Return how well each fact is known and where from, as rows."""
+    return [
+        (
+            str(evidence.label),
+            "\n".join([str(evidence.kind_words), *evidence.best_places]),
+        )
+        for evidence in preset.evidence
+    ]
 
 
 def _example_command(

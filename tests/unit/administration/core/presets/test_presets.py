@@ -2,21 +2,28 @@
 
 import json
 import re
+import sys
 from datetime import date
 from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[5] / "tools"))
+
+from catalogue_claims import agrees, configuration_facts, filled_tables
+
 from outkey.administration.adapters.preset_files import PresetFiles
 from outkey.administration.core.presets.presets import (
-    SURENESS,
     Preset,
     PresetMethod,
     read_preset,
     similar_presets,
 )
+from outkey.administration.core.presets.rotation import ROTATIONS
+from outkey.administration.core.presets.sources import SURENESS
 from outkey.foundation.core.errors import ConfigError
 from outkey.sending.core.configuration.checks import refuse_unsavable
+from outkey.sending.core.configuration.configuration import Configuration
 from outkey.testing import fake_gateway
 
 PRESETS = PresetFiles()
@@ -25,17 +32,23 @@ METHODS = [
     for preset in PRESETS.all()
     for method in preset.methods.values()
 ]
+# Sites that describe the APIs of others, and places where their users write.
+OF_OTHERS = re.compile(
+    r"nango\.dev|unified\.to|apideck|api-evangelist|skills\.sh|mintlify|n8n\.io|npmjs"
+    r"|pypi\.org|packagist|hexdocs|rubydoc|docs\.rs|gist\.github|/community/|//community\."
+)
 EXPECTED = Path(__file__).parents[3] / "preset_requests.json"
-SOURCE = re.compile(r"(https://|public |known|reported|third)", re.IGNORECASE)
 MINIMAL = """
 title = "Acme"
 category = "CRM"
 documentation = "https://acme.example/docs"
 checked = 2026-11-16
-sure = "documentation"
-rotation = "manual"
+rotation = { kind = "overlap" }
 notes = ""
-sources = ["https://acme.example/docs: all"]
+sources = [
+    { kind = "documentation", facts = ["base_url", "authentication", "headers"],\
+ at = "https://acme.example/docs", says = "all" },
+]
 [variables.site]
 label = "Site"
 help = "The first part of the address."
@@ -111,7 +124,9 @@ def test_every_recorded_request_has_its_preset() -> None:
 def test_a_preset_names_its_sources_and_when_they_were_compared(preset: Preset) -> None:
     assert preset.sources
     for source in preset.sources:
-        assert SOURCE.match(source), source
+        assert source.facts
+        assert source.says
+        assert not source.at or source.at.startswith("https://")
     assert date(2026, 1, 1) <= preset.checked
     assert preset.corrected <= preset.checked
     assert preset.documentation.startswith("https://")
@@ -152,9 +167,28 @@ def test_placeholders_of_secrets_are_no_variables() -> None:
     [
         ('title = "Acme"\n', "", "title"),
         ('category = "CRM"', 'category = "Nothing"', "category"),
-        ('sure = "documentation"', 'sure = "quite"', "sure"),
+        ('kind = "overlap"', 'kind = "quite"', "rotation.kind"),
+        ('kind = "overlap"', 'kind = "overlap", at_once = 1', "rotation.at_once"),
+        ('kind = "overlap"', 'kind = "overlap", keys = 1', "rotation.keys"),
+        (
+            'kind = "overlap"',
+            'kind = "switch", grace_hours = 1',
+            "rotation.grace_hours",
+        ),
+        ('kind = "documentation"', 'kind = "quite"', "sources.kind"),
+        ('kind = "documentation"', 'kind = "catalogue"', "sources.entry"),
+        ('at = "https', 'entry = "acme", at = "https', "sources.entry"),
+        ('at = "https://acme.example/docs", ', "", "sources.at"),
+        ('"base_url", ', '"other", ', "sources.facts"),
+        ('says = "all"', 'says = "all", other = 1', "sources.other"),
+        ('notes = ""', 'notes = ""\nends = 2027-01-01', "successor"),
+        (
+            'title = "API key"',
+            'title = "API key"\nends = 2027-01-01',
+            "methods.api_key.successor",
+        ),
         ("{site}.acme", "www.acme", "variables.site"),
-        ('rotation = "manual"', 'rotation = "manual"\nother = 1', "other"),
+        ('notes = ""', 'notes = ""\nother = 1', "other"),
         ('example = "acme"', 'example = "acme"\nother = 1', "variables.site.other"),
         ('title = "API key"', 'title = "API key"\nother = 1', "methods.api_key.other"),
     ],
@@ -233,57 +267,180 @@ def test_how_well_a_preset_is_known_is_said_in_words() -> None:
     assert "users report" in SURENESS["reported"]
 
 
-# What the public list of providers requests to check credentials, for the presets that
-# cite it for a test path. For most providers it has no such path.
-PATHS_OF_PROVIDER_LIST = {
-    "bamboohr": "/v1/meta/fields",
-    "chargebee": "/api/v2/business_entities",
-    "front": "/me",
-    "github": "/user",
-    "hibob": "/v1/company/named-lists",
-    "holded": "/invoicing/v1/contacts",
-    "mailgun": "/v4/domains",
-    "openai": "/v1/models",
-    "shipstation": "/users",
-}
+RECORD: dict[str, dict[str, list[str]]] = json.loads(
+    (Path(__file__).parents[3] / "catalogue_facts.json").read_text("utf-8")
+)
 
 
-def test_a_test_path_is_from_the_provider_list_only_where_that_has_it() -> None:
-    citing = {
-        preset.name: preset
+def test_the_catalogue_has_every_fact_that_a_preset_says_it_has() -> None:
+    claims = {
+        (f"{preset.name} {source.entry}", fact)
         for preset in PRESETS.all()
         for source in preset.sources
-        if source.startswith("public provider list") and "test path" in source
+        if source.entry
+        for fact in source.facts
     }
-    assert citing.keys() == PATHS_OF_PROVIDER_LIST.keys()
-    for name, preset in citing.items():
-        urls = [
-            method.table["base_url"] + method.table["verification"]["test_path"]
-            for method in preset.methods.values()
+    assert claims == {(key, fact) for key, facts in RECORD.items() for fact in facts}
+    assert len(claims) > 100
+
+
+@pytest.mark.parametrize("key", RECORD)
+def test_what_the_catalogue_has_is_what_the_preset_has(key: str) -> None:
+    tables = [*filled_tables(PRESETS.get(key.partition(" ")[0]))]
+    for fact, texts in RECORD[key].items():
+        values = [
+            value
+            for table in tables
+            for value in configuration_facts(table).get(fact, ())
         ]
-        path = PATHS_OF_PROVIDER_LIST[name]
-        assert any(url.endswith(path) for url in urls), (name, urls)
+        assert all(agrees(fact, text, values) for text in texts), (fact, values)
 
 
 @pytest.mark.parametrize("preset", PRESETS.all(), ids=lambda preset: preset.name)
-def test_a_preset_is_as_sure_as_the_weakest_of_its_sources(preset: Preset) -> None:
-    kinds = {source.partition(" ")[0] for source in preset.sources}
-    if kinds & {"known,", "reported:"}:
-        assert preset.sure == "reported"
-    if preset.sure == "provider list":
-        assert "public" in kinds
+def test_every_fact_on_which_the_requests_depend_has_a_source(preset: Preset) -> None:
+    known = {evidence.fact for evidence in preset.evidence}
+    assert {*preset.stated_facts} <= known
 
 
 @pytest.mark.parametrize("preset", PRESETS.all(), ids=lambda preset: preset.name)
-def test_a_test_path_has_a_source_or_is_called_known(preset: Preset) -> None:
-    facts = " ".join(preset.sources)
+def test_what_is_said_about_replacing_a_secret_has_a_source(preset: Preset) -> None:
+    known = {evidence.fact for evidence in preset.evidence}
+    if preset.rotation.kind in {"overlap", "switch"} or preset.rotation.note:
+        assert "rotation" in known
+
+
+@pytest.mark.parametrize("preset", PRESETS.all(), ids=lambda preset: preset.name)
+def test_a_page_of_somebody_else_is_no_documentation(preset: Preset) -> None:
+    for source in preset.sources:
+        if source.kind == "documentation":
+            assert not OF_OTHERS.search(source.at), source.at
+
+
+def test_a_preset_is_as_sure_as_its_least_known_fact() -> None:
+    heard = MINIMAL.replace(
+        "sources = [",
+        'sources = [{ kind = "reported", facts = ["test_path"], says = "heard" },',
+    )
+    assert read_preset("acme", heard).sure == "documentation"
+    with_path = heard.replace(
+        "[methods.api_key.secrets]",
+        "[methods.api_key.configuration.verification]\n"
+        'test_path = "/me"\n'
+        "[methods.api_key.secrets]",
+    )
+    preset = read_preset("acme", with_path)
+    assert preset.sure == "reported"
+    assert preset.stated_facts == ["base_url", "authentication", "headers", "test_path"]
+    (test_path,) = (e for e in preset.evidence if e.fact == "test_path")
+    assert (test_path.label, test_path.best_places) == ("Test path", ["heard"])
+    assert test_path.kind_words == SURENESS["reported"]
+
+
+def test_a_fact_without_a_source_is_reported() -> None:
+    preset = read_preset("acme", MINIMAL.replace(', "headers"', ""))
+    assert preset.sure == "reported"
+
+
+def test_the_best_source_of_a_fact_comes_first() -> None:
+    text = MINIMAL.replace(
+        "sources = [",
+        'sources = [{ kind = "reported", facts = ["base_url"], says = "heard" }, '
+        '{ kind = "catalogue", facts = ["base_url"], entry = "acme", says = "all" }, ',
+    )
+    (base_url, *_) = read_preset("acme", text).evidence
+    assert [source.kind for source in base_url.sources] == [*SURENESS]
+    assert base_url.kind == "documentation"
+    assert base_url.sources[1].line.endswith("0.71.10: acme: all")
+    assert base_url.sources[2].line == "heard"
+
+
+@pytest.mark.parametrize(
+    ("rotation", "words"),
+    [
+        ('{ kind = "switch", at_once = 1 }', ROTATIONS["switch"]),
+        (
+            (
+                '{ kind = "overlap", at_once = 5, grace_hours = 24,'
+                ' lifetime_days = 365, note = "Not on Sundays." }'
+            ),
+            (
+                f"{ROTATIONS['overlap']}; at most 5 at the same time; hours for which"
+                " the old one stays valid at most: 24; lifetime of a secret in days:"
+                " 365; Not on Sundays."
+            ),
+        ),
+    ],
+)
+def test_how_a_secret_is_replaced_is_said_in_words(rotation: str, words: str) -> None:
+    preset = read_preset("acme", MINIMAL.replace('{ kind = "overlap" }', rotation))
+    assert preset.rotation.words == words
+
+
+ENDING_METHOD = """
+[methods.old]
+title = "Password"
+ends = 2027-04-30
+successor = "API key"
+[methods.old.configuration]
+base_url = "https://{site}.acme.example"
+authentication_type = "basic"
+username = "api"
+[methods.old.secrets]
+password = "In the settings."
+"""
+
+
+def made_by(preset: Preset, method: str) -> Configuration:
+    return preset.draft("mine", preset.method(method), {"site": "acme"}).configuration()
+
+
+def test_the_end_of_a_method_concerns_the_configurations_of_its_kind() -> None:
+    preset = read_preset("acme", MINIMAL + ENDING_METHOD)
+    ending = preset.ending_of(made_by(preset, "old"))
+    assert ending
+    assert ending.words == "ends on 2027-04-30; instead: API key"
+    assert preset.ending_of(made_by(preset, "api_key")) is None
+    assert preset.method("old").label == "Password (ends on 2027-04-30)"
+    assert preset.method("api_key").label == "API key"
+
+
+def test_of_two_ends_the_first_counts() -> None:
+    later = MINIMAL.replace(
+        'notes = ""', 'notes = ""\nends = 2028-01-01\nsuccessor = "Acme 2"'
+    )
+    preset = read_preset("acme", later + ENDING_METHOD)
+    soon = preset.ending_of(made_by(preset, "old"))
+    late = preset.ending_of(made_by(preset, "api_key"))
+    assert soon
+    assert late
+    assert (soon.day, late.day) == (date(2027, 4, 30), date(2028, 1, 1))
+
+
+def test_what_is_deprecated_without_a_day_is_shown_and_not_reported() -> None:
+    text = MINIMAL.replace('notes = ""', 'notes = ""\nsuccessor = "Acme 2"')
+    preset = read_preset("acme", text)
+    assert preset.ending
+    assert preset.ending.words == "deprecated; instead: Acme 2"
+    assert preset.ending_of(made_by(preset, "api_key")) is None
+
+
+def test_a_deprecated_method_is_called_so() -> None:
+    preset = read_preset(
+        "acme", MINIMAL + ENDING_METHOD.replace("ends = 2027-04-30", "")
+    )
+    assert preset.method("old").label == "Password (deprecated)"
+    assert preset.ending_of(made_by(preset, "old")) is None
+
+
+def test_zendesk_ends_api_tokens_only() -> None:
+    preset = PRESETS.get("zendesk")
     for method in preset.methods.values():
-        path = method.table.get("verification", {}).get("test_path", "/")
-        last = path.partition("?")[0].rstrip("/").rpartition("/")[2]
-        assert path == "/" or "test path" in facts or last in facts, path
+        made = preset.draft("z", method, examples(preset, method)).configuration()
+        ending = preset.ending_of(made)
+        assert (ending is not None) is (method.name == "api_token")
 
 
 def test_no_source_has_a_parameter_that_tracks_readers() -> None:
     for preset in PRESETS.all():
         for source in preset.sources:
-            assert not re.search(r"[?&](?:utm_|syclid|ss|gclid|fbclid|_gl)", source)
+            assert not re.search(r"[?&](?:utm_|syclid|ss|gclid|fbclid|_gl)", source.at)
