@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 from outkey.administration.core.policy.policy import Policy
+from outkey.administration.core.presets.endings import Ending
 from outkey.foundation.core.fields.choices import (
     AuthenticationType,
     Network,
@@ -35,6 +36,8 @@ from outkey.sending.core.request.headers import looks_like_credential
 
 HOUR_SECONDS = 3_600
 MAX_DAYS = 36_500
+# Replacing an API takes longer than replacing a token.
+ENDING_DAYS = 183
 FAILING_REFUSALS = 3  # in a row
 ANY_NAME = "NAME"  # in the commands of texts about no configuration in particular
 Facts = TypeVar("Facts")
@@ -78,6 +81,7 @@ class ConfigurationFacts:
     token_ends: date | None = None  # as the token itself claims
     # When the preset that the configuration was made from was last corrected.
     preset_corrected: date | None = None
+    preset_ending: Ending | None = None  # of the preset, or of the method used
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +344,15 @@ def preset_corrected(facts: ConfigurationFacts) -> list[FindingPlace]:
     return _finding_if(is_newer, "preset", str(corrected))
 
 
+def preset_ends(facts: ConfigurationFacts) -> list[FindingPlace]:
+    """Look for a provider that stops the API or the way to authenticate."""
+    ending = facts.preset_ending
+    if ending is None or ending.day is None:
+        return []
+    is_near = days_left(ending.day, facts.now) <= ENDING_DAYS
+    return _finding_if(is_near, "preset", ending.words)
+
+
 def failing(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
     """Find what fails repeatedly, or has failed for an hour: once is an accident."""
     health = facts.health
@@ -570,6 +583,14 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "Compare the settings with it: outkey preset list, and outkey preset show.",
         Area.ACCESS,
         preset_corrected,
+    ),
+    PostureCheck(
+        "P-preset-ends",
+        Level.WARNING,
+        "the provider stops what this configuration uses",
+        "Change to what replaces it while both work: outkey preset show.",
+        Area.ACCESS,
+        preset_ends,
     ),
     PostureCheck(
         "P-failing",

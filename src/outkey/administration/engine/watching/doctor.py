@@ -19,6 +19,7 @@ from outkey.administration.core.findings.posture import (
     facts_from_settings,
     installation_posture,
 )
+from outkey.administration.core.presets.endings import Ending
 from outkey.administration.engine.watching.audit_trail import AuditTrail, RowsWrapper
 from outkey.administration.ports.installation import Presets, VouchedRows
 from outkey.foundation.core.errors import OutkeyError
@@ -162,6 +163,7 @@ class Doctor:
                 used_at=history.used_at(name),
                 failed=history.has_failed(name),
                 preset_corrected=self._preset_corrected(configuration),
+                preset_ending=self._preset_ending(configuration),
             )
             posture = configuration_posture(configuration_facts)
             findings += [(name, finding) for finding in posture]
@@ -172,6 +174,12 @@ class Doctor:
         if configuration.preset not in self.presets.names():
             return None  # made without one, or by a version that had another
         return self.presets.get(configuration.preset).corrected
+
+    def _preset_ending(self, configuration: Configuration) -> Ending | None:
+        """Return what the provider of a configuration's preset stops."""
+        if configuration.preset not in self.presets.names():
+            return None
+        return self.presets.get(configuration.preset).ending_of(configuration)
 
     def _can_lock_scripts(self) -> bool:
         try:

@@ -24,10 +24,12 @@ from outkey.administration.core.findings.posture import (
 from outkey.administration.core.policy.blocking import refuse_blocked
 from outkey.administration.core.policy.parsing import parse_policy
 from outkey.administration.core.policy.policy import Policy
+from outkey.administration.core.presets.endings import Ending
 from outkey.administration.engine.watching.audit_trail import AuditTrail
 from outkey.administration.engine.watching.doctor import Doctor
 from outkey.foundation.core.errors import ConfigError, PolicyError, ScriptFailed
 from outkey.foundation.core.findings.checks import Finding, Level
+from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.chain import (
@@ -176,6 +178,11 @@ PLANTED: list[tuple[ConfigurationFacts, str, str | None]] = [
             preset_corrected=date(2026, 1, 2),
         ),
         "P-preset-corrected",
+        "preset",
+    ),
+    (
+        subject(preset_ending=Ending(day_of(NOW + 183 * DAY), "OAuth 2.0")),
+        "P-preset-ends",
         "preset",
     ),
     (subject(failed=True), "P-failing", None),
@@ -522,6 +529,20 @@ def test_one_secret_in_two_configurations_is_found_in_both_and_named_nowhere() -
     assert [name for name, _ in found] == ["a", "b", "c", "d", "e"]
     assert found[0][1].message.endswith("also used by b, c, d and 1 more")
     assert "hunter2" not in repr(found)
+
+
+def test_the_doctor_warns_months_before_a_provider_stops_a_method() -> None:
+    used = {"authentication_type": "basic", "username": "a/token"}
+    assert ("acme", "P-preset-ends") in Runtime(sound(preset="zendesk", **used)).ids()
+    # The same provider goes on with OAuth 2.0.
+    assert ("acme", "P-preset-ends") not in Runtime(sound(preset="zendesk")).ids()
+    assert ("acme", "P-preset-ends") not in Runtime(sound(preset="gone", **used)).ids()
+
+
+def test_an_end_that_is_far_away_is_no_finding() -> None:
+    ending = Ending(day_of(NOW + 184 * DAY), "OAuth 2.0")
+    facts = subject(preset_ending=ending)
+    assert "P-preset-ends" not in {found.id for found in configuration_posture(facts)}
 
 
 def test_the_doctor_knows_when_the_preset_of_a_configuration_was_corrected() -> None:
