@@ -404,19 +404,20 @@ def report(verdicts: list[Verdict]) -> Iterator[str]:
         count = sum(rule in verdict.rules for verdict in verdicts)
         cells = (words[level] for level in rule.levels)
         yield f"| {rule.need} | {count} | {' | '.join(cells)} |"
-    now = 1
-    yield f"\nNot expressed, {STAGES[now]}:\n"
-    for verdict in verdicts:
-        needs = verdict.needs(now, NO)
-        if needs:
-            yield f"- {verdict.name}: {'; '.join(needs)}"
-    yield f"\nWith a remark, {STAGES[now]}:\n"
+    for stage, title in enumerate(STAGES[1:], start=1):
+        for level, heading in ((NO, "Not expressed"), (REMARK, "With a remark")):
+            yield f"\n{heading}, {title}:\n"
+            yield from names_by_need(verdicts, stage, level)
+
+
+def names_by_need(verdicts: list[Verdict], stage: int, level: Level) -> Iterator[str]:
+    """Yield what a stage expresses at this level, the most frequent needs first."""
     by_need: dict[str, list[str]] = {}
     for verdict in verdicts:
-        if verdict.level(now) == REMARK:
-            need = "; ".join(verdict.needs(now, REMARK))
+        if verdict.level(stage) == level:
+            need = "; ".join(verdict.needs(stage, level))
             by_need.setdefault(need, []).append(verdict.name)
-    for need, names in by_need.items():
+    for need, names in sorted(by_need.items(), key=lambda item: -len(item[1])):
         yield f"- {need} ({len(names)}): {', '.join(names)}"
 
 
