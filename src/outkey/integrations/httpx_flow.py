@@ -61,7 +61,7 @@ class OneHopFlow:
             self._configuration,
             request.method,
             str(request.url),
-            list(request.headers),
+            request.headers,
             body=body_of(request),
             rejected=rejected,
         )

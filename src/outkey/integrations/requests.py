@@ -35,7 +35,7 @@ class OutkeyAuth(AuthBase):
             self._configuration,
             request.method or "GET",
             request.url or "",
-            list(request.headers),
+            request.headers,
             body=body_of(request),
             rejected=self._rejected,
         )

@@ -124,8 +124,9 @@ class Gateway:
     ) -> Loan:
         """Return the credentials for a request that another HTTP client will send.
 
-        `existing_headers` are the names of the headers it has already; `body` is None
-        if it comes from a stream. Report the response to `settle`. If the API refused
+        `existing_headers` are the names of the headers it has already, or a mapping of
+        its headers, which a signature of AWS needs; `body` is None if it comes from a
+        stream. Report the response to `settle`. If the API refused
         a loan's token, pass that loan as `rejected` to get another token.
         """
         return self._sender.run(

@@ -148,6 +148,7 @@ def _without_network(configuration: Configuration) -> Configuration:
         authentication_type=kind,
         token_source=TokenSourceKind.ENTERED,
         script_enabled=False,
+        aws=replace(configuration.aws, role_arn=""),
         proxy=ProxySettings("", ""),
         tls=replace(configuration.tls, client_certificate=""),
         limits=replace(configuration.limits, retries=0, requests_per_minute=None),

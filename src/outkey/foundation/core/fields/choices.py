@@ -28,6 +28,7 @@ class AuthenticationType(Choice):
     BASIC = "basic", "Basic"
     DIGEST = "digest", "Digest"
     BEARER = "bearer", "Bearer Token"
+    AWS_SIGV4 = "aws_sigv4", "AWS Signature Version 4"
 
 
 class NoAuthReason(Choice):
@@ -79,6 +80,13 @@ class ClientAuth(Choice):
     CLIENT_SECRET_JWT = "client_secret_jwt", "client secret JWT"
     PRIVATE_KEY_JWT = "private_key_jwt", "private key JWT"
     MTLS = "mtls", "mTLS, with the client certificate"
+
+
+class AwsPayload(Choice):
+    """Whether an AWS signature covers the body."""
+
+    SIGNED = "signed", "signed"
+    UNSIGNED = "unsigned", "unsigned, by https only"
 
 
 class BodyFormat(Choice):

@@ -99,6 +99,7 @@ class Tab(StrEnum):
     AUTHENTICATION = "Authentication"
     OAUTH2 = "OAuth 2.0"
     LOGIN = "Login"
+    AWS = "AWS"
     HEADERS = "Headers and query"
     SCRIPT = "Script"
     TLS = "TLS"

@@ -22,6 +22,7 @@ from outkey.foundation.core.origin import (
 )
 from outkey.foundation.core.script_syntax import asks_for_secret
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.aws_checks import refuse_odd_aws
 from outkey.sending.core.configuration.custom_rows import (
     CustomHeader,
     CustomRow,
@@ -33,6 +34,7 @@ from outkey.sending.core.configuration.custom_rows import (
 from outkey.sending.core.configuration.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
 from outkey.sending.core.configuration.reference import Reference
 from outkey.sending.core.configuration.sections import (
+    AwsSettings,
     Limits,
     LoginSettings,
     OAuth2Settings,
@@ -104,6 +106,7 @@ class Configuration:
     script: str = attribute(repr=False)
     oauth2: OAuth2Settings
     login: LoginSettings
+    aws: AwsSettings
     proxy: ProxySettings
     tls: TlsSettings
     limits: Limits
@@ -137,7 +140,8 @@ class Configuration:
     looks_for_marker: bool = attribute(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fetches_token", self.uses_oauth2 or self.uses_login)
+        fetches_token = self.uses_oauth2 or self.uses_login or self.uses_aws_role
+        object.__setattr__(self, "fetches_token", fetches_token)
         marker = self.sends_token and bool(self.verification.expired_marker)
         object.__setattr__(self, "looks_for_marker", marker)
 
@@ -177,6 +181,22 @@ class Configuration:
         return self.authentication_type is choices.AuthenticationType.DIGEST
 
     @property
+    def signs_for_aws(self) -> bool:
+        """Whether requests have an AWS signature, and never the key itself."""
+        return self.authentication_type is choices.AuthenticationType.AWS_SIGV4
+
+    @property
+    def uses_aws_role(self) -> bool:
+        """Whether requests are signed with temporary keys of a role, by STS."""
+        return self.signs_for_aws and bool(self.aws.role_arn)
+
+    @property
+    def uses_web_identity(self) -> bool:
+        """Whether a role is assumed with a token of another issuer, without a key."""
+        is_entered = "web_identity_token" in self.secrets
+        return self.uses_aws_role and (is_entered or not self.aws.access_key_id)
+
+    @property
     def token_place(self) -> tuple[str, str]:
         """Where requests carry their token: header, cookie or query, and its name."""
         return parse_token_header(self.token_header)
@@ -194,6 +214,8 @@ class Configuration:
     @property
     def leeway_seconds(self) -> float:
         """How long before its expiry a token is renewed, at most."""
+        if self.uses_aws_role:
+            return AWS_LEEWAY
         return self.oauth2.leeway_seconds if self.uses_oauth2 else LOGIN_LEEWAY
 
     @property
@@ -278,6 +300,8 @@ class Configuration:
         ]
         if self.uses_oauth2 and self._has_client_secret():
             names.append("client_secret")
+        if self.signs_for_aws:
+            names += self._secrets_of_aws()
         if self.tls.client_certificate:
             names.append("client_key")
         if self._needs_secret_key():
@@ -296,6 +320,14 @@ class Configuration:
     def unset_secrets(self) -> list[str]:
         """Return the names of the secrets that sending opens and that are not set."""
         return [name for name in self.needed_secrets() if name not in self.secrets]
+
+    def _secrets_of_aws(self) -> list[str]:
+        """Return the names of the secrets that sign requests, or assume the role."""
+        if self.uses_web_identity:
+            return ["web_identity_token"]
+        # Only a temporary access key has a Session Token.
+        session = [name for name in ("session_token",) if name in self.secrets]
+        return ["secret_access_key", *session]
 
     def _needs_secret_key(self) -> bool:
         """Whether the script gets a Secret Key, or asks for a missing one."""
@@ -324,19 +356,27 @@ class Configuration:
         if secret == PROXY_PASSWORD and self.proxy.url:
             return endpoint_origin(self.proxy.url, "proxy.url").bound
         others = [
-            endpoint_origin(str(VALUE_GETTERS[path](self)), secret).bound
+            endpoint_origin(self._url_at(path), secret).bound
             for path in self._other_urls_of(secret)
         ]
         return " ".join([*others, self.base.origin.bound])
 
     def _other_urls_of(self, secret: str) -> list[str]:
         """Return the fields whose URLs a secret is sent to besides the Base URL."""
+        if secret in SECRETS_OF_AWS:
+            return [STS_URL] if self.uses_aws_role else []
         # The client certificate identifies us at the Token URL too.
         is_key = secret == "client_key"  # noqa: S105 - the name of a secret
         is_sent_there = secret in SENT_TO_TOKEN_URL or (is_key and self.uses_oauth2)
         if not is_sent_there or not self.oauth2.token_url:
             return []
         return ["oauth2.token_url"]
+
+    def _url_at(self, path: str) -> str:
+        """Return the URL of a field, or the one that it means without a value."""
+        if path == STS_URL:
+            return self.aws.sts_endpoint
+        return str(VALUE_GETTERS[path](self))
 
     def parameter_names(self) -> set[str]:
         """Return the query parameters that rows and the token add to each request."""
@@ -348,7 +388,9 @@ class Configuration:
 
     def origins(self) -> set[Origin]:
         """Return every origin that requests of this configuration are sent to."""
-        urls = (self.oauth2.token_url, self.oauth2.authorization_url)
+        urls = [self.oauth2.token_url, self.oauth2.authorization_url]
+        if self.uses_aws_role:
+            urls.append(self.aws.sts_endpoint)
         return {self.base.origin} | {endpoint_origin(url, "") for url in urls if url}
 
     def refuse_unbound(self, secret: str) -> None:
@@ -368,8 +410,7 @@ class Configuration:
     def _other_url_changed(self, secret: str, origins: Sequence[str]) -> Text:
         """Return which other URL of a secret is not one that it was entered for."""
         for path in self._other_urls_of(secret):
-            url = str(VALUE_GETTERS[path](self))
-            if endpoint_origin(url, secret).bound not in origins:
+            if endpoint_origin(self._url_at(path), secret).bound not in origins:
                 return _changed_url(BY_PATH[path].label)
         return Text("the secret was entered for one more URL, which was removed")
 
@@ -399,10 +440,14 @@ TOKEN_PLACEHOLDERS = (TOKEN_PLACEHOLDER, USERNAME_PLACEHOLDER)
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 PROXY_PASSWORD = "proxy_password"  # noqa: S105 - the name of a secret
 LOGIN_LEEWAY = 60.0
+AWS_LEEWAY = 300.0  # sessions last an hour or more
+STS_URL = "aws.sts_url"
+SECRETS_OF_AWS = frozenset({"secret_access_key", "session_token", "web_identity_token"})
 SECRETS_OF_LOGIN = ("password", "secret_key")
 SECTIONS = {
     "oauth2": OAuth2Settings,
     "login": LoginSettings,
+    "aws": AwsSettings,
     "proxy": ProxySettings,
     "tls": TlsSettings,
     "limits": Limits,
@@ -461,6 +506,7 @@ def build(
     check_value(str(parsed["token_prefix"] or ""), field="token_prefix")
     _check_token_value(str(parsed["token_value"]))
     _refuse_two_hosts(parsed)
+    refuse_odd_aws(parsed)
     for header in headers:
         check_name(header.key, field="headers")
         check_value(header.value, field=header.secret_field)

@@ -26,7 +26,9 @@ from outkey.sending.core.configuration.fields import (
     BY_PATH,
     FIELDS,
     FORMER_KEYS,
+    PATHS_OF_SECRETS,
     SECTIONS,
+    TYPES_OF_SECTIONS,
 )
 from outkey.sending.core.configuration.reference import Reference, parse_reference
 
@@ -51,13 +53,15 @@ class ConfigurationDraft:
     def configuration(self) -> Configuration:
         """Return the configuration, with defaults for what is not named."""
         with naming(self.name):
-            return build(
+            made = build(
                 self.name,
                 self.values,
                 headers=self.headers or (),
                 query=self.query or (),
                 references=self.references,
             )
+            self._refuse_other_types(made)
+            return made
 
     def merged(self, stored: Configuration) -> Configuration:
         """Return the stored configuration with what is named in its place.
@@ -76,6 +80,7 @@ class ConfigurationDraft:
                 references=self.references,
                 secrets=kept_secrets(stored.secrets, (*headers, *query)),
             )
+            self._refuse_other_types(configuration)
         return replace(
             configuration,
             record=stored.record,
@@ -83,6 +88,23 @@ class ConfigurationDraft:
             revision=stored.revision,
             voucher=stored.voucher,
         )
+
+    def _refuse_other_types(self, configuration: Configuration) -> None:
+        """Refuse keys of the section of another authentication type.
+
+        They would be ignored, and a user who has written them expects something else.
+        """
+        secrets = (PATHS_OF_SECRETS.get(name, "") for name in self.references)
+        for path in (*self.values, *secrets):
+            owner = TYPES_OF_SECTIONS.get(path.partition(".")[0])
+            if owner is not None and owner is not configuration.authentication_type:
+                raise BY_PATH[path].refuse(
+                    Text("belongs to the Authentication Type {type}", type=owner.label),
+                    hint=Text(
+                        'Write authentication_type = "{type}", or remove the key.',
+                        type=owner,
+                    ),
+                )
 
 
 def read_draft(name: str, table: Mapping[str, object]) -> ConfigurationDraft:

@@ -4,10 +4,12 @@ Forms, command line, TOML, documentation and every later host derive from it or 
 tested against it: the name of a field, its place, what it takes and when it applies.
 """
 
+from outkey.foundation.core.fields.choices import AuthenticationType
 from outkey.foundation.core.fields.field_kinds import Field
 from outkey.sending.core.configuration.custom_rows import row_label
 from outkey.sending.core.configuration.field_tables import (
     authentication,
+    aws,
     connection,
     general,
     login,
@@ -21,6 +23,7 @@ FIELDS: tuple[Field, ...] = (
     *authentication.FIELDS,
     *oauth2.FIELDS,
     *login.FIELDS,
+    *aws.FIELDS,
     *request.FIELDS,
     *connection.FIELDS,
     *verification.FIELDS,
@@ -32,6 +35,8 @@ FORMER_KEYS = {"oauth2.token_header": "token_header"}
 SECTIONS = tuple(
     dict.fromkeys(path.partition(".")[0] for path in BY_PATH if "." in path)
 )
+# The sections that only one authentication type reads.
+TYPES_OF_SECTIONS = {"aws": AuthenticationType.AWS_SIGV4}
 SECRET_LABELS = {field.secret_name: field.label for field in FIELDS if field.secret}
 PATHS_OF_SECRETS = {field.secret_name: field.path for field in FIELDS if field.secret}
 SENT_TO_TOKEN_URL = tuple(field.secret_name for field in FIELDS if field.to_token_url)

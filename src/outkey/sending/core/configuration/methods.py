@@ -146,6 +146,20 @@ METHODS = {
             ),
         ),
         AuthenticationMethod(
+            "aws",
+            Text("AWS signature"),
+            Text("An access key of AWS, or a role; each request is signed."),
+            {"authentication_type": "aws_sigv4"},
+            fields=(
+                "aws.access_key_id",
+                "aws.secret_access_key",
+                "aws.region",
+                "aws.service",
+                "aws.role_arn",
+                "aws.web_identity_token",
+            ),
+        ),
+        AuthenticationMethod(
             "script",
             Text("Script"),
             Text("A short Python script signs each request."),
@@ -172,6 +186,8 @@ def method_of(configuration: Configuration) -> AuthenticationMethod:
             name = "basic"
         case AuthenticationType.BEARER:
             name = _name_of_token(configuration)
+        case AuthenticationType.AWS_SIGV4:
+            name = "aws"
         case other:
             assert_never(other)
     return METHODS[name]

@@ -101,6 +101,17 @@ RULES: Mapping[str, Permission | None] = {
     "login.expires_in": Permission.SET_SECRET,
     "login.expires_unit": None,  # only when a token is renewed
     "login.lifetime_seconds": None,
+    # With whose key, for which service and as which role requests are signed, and
+    # where the role is assumed.
+    "aws.access_key_id": Permission.SET_SECRET,
+    "aws.region": Permission.SET_SECRET,
+    "aws.service": Permission.SET_SECRET,
+    "aws.payload": Permission.SET_SECRET,
+    "aws.role_arn": Permission.SET_SECRET,
+    "aws.sts_url": Permission.SET_SECRET,
+    "aws.session_name": Permission.SET_SECRET,
+    "aws.external_id": Permission.SET_SECRET,
+    "aws.duration_seconds": None,  # only when a session is renewed
     "script_enabled": Permission.EDIT_SCRIPT,
     "script": Permission.EDIT_SCRIPT,
     # Whom we trust to be the origin, and the file that identifies us.

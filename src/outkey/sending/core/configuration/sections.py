@@ -53,6 +53,30 @@ class LoginSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class AwsSettings:
+    """The AWS tab: what requests are signed for, and the role that is assumed."""
+
+    access_key_id: str
+    region: str
+    service: str
+    payload: choices.AwsPayload
+    role_arn: str
+    sts_url: str
+    session_name: str
+    external_id: str
+    duration_seconds: int
+
+    @property
+    def sts_endpoint(self) -> str:
+        """The URL of STS; by default that of the region."""
+        # The partition of China has a domain of its own.
+        domain = (
+            "amazonaws.com.cn" if self.region.startswith("cn-") else "amazonaws.com"
+        )
+        return self.sts_url or f"https://sts.{self.region}.{domain}/"
+
+
+@dataclass(frozen=True, slots=True)
 class ProxySettings:
     """The Proxy tab: the proxy that requests go through; none without a URL."""
 

@@ -10,7 +10,12 @@ from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.toml.text import entries, toml_key, toml_value
 from outkey.sending.core.configuration.configuration import Configuration, SecretState
 from outkey.sending.core.configuration.custom_rows import CustomRow
-from outkey.sending.core.configuration.fields import BY_PATH, FIELDS, SECTIONS
+from outkey.sending.core.configuration.fields import (
+    BY_PATH,
+    FIELDS,
+    SECTIONS,
+    TYPES_OF_SECTIONS,
+)
 
 
 def configuration_lines(configuration: Configuration) -> Iterator[str]:
@@ -31,6 +36,10 @@ def configuration_lines(configuration: Configuration) -> Iterator[str]:
         yield f"[[{table}.query]]"
         yield from _row_lines(parameter, configuration)
     for section in SECTIONS:
+        # What was entered for another type stays stored, but a document refuses it.
+        owner = TYPES_OF_SECTIONS.get(section, configuration.authentication_type)
+        if owner is not configuration.authentication_type:
+            continue
         prefix = f"{section}."
         inner_values = {
             path.removeprefix(prefix): value

@@ -87,6 +87,13 @@ def _sent_text(evidence: Evidence) -> Text:
                 " the token, or a header such as X-API-Key.",
                 place=configuration.token_header,
             )
+        case AuthenticationType.AWS_SIGV4:
+            return Text(
+                "Sent here: Authorization: AWS4-HMAC-SHA256, for the service {service}"
+                " in {region}.",
+                service=configuration.aws.service,
+                region=configuration.aws.region,
+            )
         case AuthenticationType.NONE if rows:
             return Text(
                 "Sent here: the header {names}; others are Bearer Token or Basic.",

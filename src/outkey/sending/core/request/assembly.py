@@ -18,12 +18,15 @@ from outkey.foundation.core.origin import (
 )
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
+from outkey.sending.core.aws.requests import hash_of_body
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.digest import ANY_USE
 from outkey.sending.core.request.flow import (
+    NeedBodyHash,
     NeedNonce,
     NeedProof,
+    NeedTime,
     NeedToken,
     RunScript,
     Send,
@@ -166,7 +169,7 @@ def with_rows(
     return request.with_headers((*request.headers, *rows))
 
 
-def authenticated_request(
+def authenticated_request(  # noqa: PLR0913 - what the steps of the schemes need
     request: Request,
     configuration: Configuration,
     secret: SecretOpener,
@@ -175,11 +178,13 @@ def authenticated_request(
         token.value
     ),
     signed: Callable[[Request], SignedParts] = lambda _request: SignedParts(),
+    *,
+    now: float = 0.0,
 ) -> Request:
     """Return the first request that the configuration's scheme would send.
 
     Nothing is sent. It has the OAuth 2.0 token if one is given, else a placeholder, and
-    the parts of the script if the caller runs it.
+    the parts of the script if the caller runs it. `now` is the time that is signed.
     """
     flow = scheme_of(configuration, secret).flow(
         with_rows(request, configuration, secret)
@@ -196,6 +201,10 @@ def authenticated_request(
                     step = flow.send(signed(about))
                 case NeedNonce() | StoreNonce():
                     step = flow.send(ANY_USE)
+                case NeedTime():
+                    step = flow.send(now)
+                case NeedBodyHash(body):
+                    step = flow.send(hash_of_body(body))
                 case _:
                     assert_never(step)
     finally:

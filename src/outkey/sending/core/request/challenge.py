@@ -9,6 +9,7 @@ from outkey.sending.core.request.headers import NAME_GRAMMAR
 # The schemes that outkey names, as they are written for users. Every other name in a
 # challenge is remote text, which is neither stored nor shown.
 KNOWN_SCHEMES = (
+    "AWS4-HMAC-SHA256",
     "Basic",
     "Bearer",
     "Digest",
@@ -21,7 +22,16 @@ KNOWN_SCHEMES = (
 # Schemes of API keys, which no standard defines; in lower case.
 KEY_SCHEMES = frozenset({"apikey", "api-key", "x-api-key", "key"})
 # The words that may stand before a credential in a header: naming one reveals nothing.
-CREDENTIAL_WORDS = ("Basic", "Bearer", "Token", "ApiKey", "Api-Key", "Digest", "SSWS")
+CREDENTIAL_WORDS = (
+    "Basic",
+    "Bearer",
+    "Token",
+    "ApiKey",
+    "Api-Key",
+    "Digest",
+    "SSWS",
+    "AWS4-HMAC-SHA256",
+)
 _MAX_LENGTH = 16 * 1024
 _PART = re.compile(
     rf"""[\s,]*(?:

@@ -8,10 +8,11 @@ are I/O. `yield from` a helper gives the result its type.
 from collections.abc import Generator
 from typing import Any, NamedTuple, Protocol
 
+from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.digest import DigestChallenge, NonceUse
-from outkey.sending.core.request.message import Request, Response
+from outkey.sending.core.request.message import BodySource, Request, Response
 
 
 class Send(NamedTuple):
@@ -53,13 +54,34 @@ class NeedNonce(NamedTuple):
     challenge: DigestChallenge | None = None
 
 
+class NeedTime(NamedTuple):
+    """The scheme needs the Unix time by the clock of the request's origin."""
+
+    origin: Origin
+
+
+class NeedBodyHash(NamedTuple):
+    """The scheme needs the SHA-256 of a body that is read part by part."""
+
+    body: BodySource
+
+
 class StoreNonce(NamedTuple):
     """Use this challenge for the next requests to the server."""
 
     challenge: DigestChallenge
 
 
-AuthStep = Send | NeedToken | NeedProof | RunScript | NeedNonce | StoreNonce
+AuthStep = (
+    Send
+    | NeedToken
+    | NeedProof
+    | RunScript
+    | NeedNonce
+    | StoreNonce
+    | NeedTime
+    | NeedBodyHash
+)
 AuthFlow = Generator[AuthStep, Any, Response]
 
 
@@ -94,3 +116,13 @@ def need_nonce(
 ) -> Generator[AuthStep, NonceUse | None, NonceUse | None]:
     """Ask for the use of a nonce; None without a challenge and a known one."""
     return (yield NeedNonce(challenge))
+
+
+def need_time(origin: Origin) -> Generator[AuthStep, float, float]:
+    """Ask for the Unix time that an origin will compare with its own."""
+    return (yield NeedTime(origin))
+
+
+def need_body_hash(body: BodySource) -> Generator[AuthStep, str, str]:
+    """Ask for the SHA-256 of a body."""
+    return (yield NeedBodyHash(body))

@@ -23,13 +23,16 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import Refusal
+from outkey.sending.core.aws.requests import hash_of_body
 from outkey.sending.core.configuration.checks import refuse_unsendable
 from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.assembly import Call, redirected_request, with_rows
 from outkey.sending.core.request.digest import DigestChallenge, NonceUse
 from outkey.sending.core.request.flow import (
+    NeedBodyHash,
     NeedNonce,
     NeedProof,
+    NeedTime,
     NeedToken,
     RunScript,
     Send,
@@ -57,7 +60,9 @@ MAX_HOPS = 3
 _RETRIED = frozenset({429, 502, 503, 504})
 _BACKOFF_FIRST = 0.25
 _BACKOFF_MOST = 8.0
-StepResult = Response | AccessToken | Secret | NonceUse | SignedParts | None
+StepResult = (
+    Response | AccessToken | Secret | NonceUse | SignedParts | float | str | None
+)
 
 
 def exchange(
@@ -217,8 +222,15 @@ class Exchange:
         finally:
             flow.close()
 
-    def _perform(
-        self, step: NeedToken | NeedProof | RunScript | NeedNonce | StoreNonce
+    def _perform(  # noqa: PLR0911 - one for each step
+        self,
+        step: NeedToken
+        | NeedProof
+        | RunScript
+        | NeedNonce
+        | StoreNonce
+        | NeedTime
+        | NeedBodyHash,
     ) -> Steps[StepResult]:
         match step:
             case NeedToken(rejected, token_was_refused):
@@ -254,6 +266,11 @@ class Exchange:
             case StoreNonce(challenge):
                 self._store_nonce(challenge)
                 return None
+            case NeedTime(origin):
+                return self._context.moment(self._configuration, origin)
+            case NeedBodyHash(body):
+                body_hash: str = yield CallInThread(partial(hash_of_body, body))
+                return body_hash
             case _:
                 assert_never(step)
 

@@ -4,7 +4,7 @@ Origin, conflicts, refusals, the rate limit and the record are checked here; wha
 the connection (addresses, TLS settings, redirects, caps) is up to the other client.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,6 +17,8 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.origin import parse_url
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import Outcome, Refusal, Tag, intent_of
+from outkey.sending.core.aws.error_codes import says_session_expired
+from outkey.sending.core.aws.requests import is_signed
 from outkey.sending.core.configuration.checks import refuse_unsendable
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth2.token import AccessToken
@@ -87,8 +89,10 @@ def lend(  # noqa: PLR0913 - the parts of a request
         request = _borrowing_request(
             context, configuration, method, url, existing_headers
         )
-        if configuration.is_scripted:
-            request = _signable_request(request, url, body)
+        if configuration.is_scripted or configuration.signs_for_aws:
+            request = _signable_request(configuration, request, url, body)
+        if configuration.signs_for_aws:
+            _refuse_unknown_values(request, existing_headers)
         if configuration.fetches_token:
             token = yield from token_manager.get(
                 TokenRequest(rejected, token_was_refused=was_refused)
@@ -100,6 +104,7 @@ def lend(  # noqa: PLR0913 - the parts of a request
             token or PLACEHOLDER,
             token_manager.proof,
             partial(sign, context, configuration, ""),
+            now=context.moment(configuration, request.origin),
         )
         if request.script_parameters:
             raise _unlendable_error()
@@ -143,6 +148,8 @@ def settle(
     if status < 400:
         TokenManager(context, configuration).note_accepted()
     response = Response(status, ResponseHeaders(tuple(headers)))
+    if configuration.signs_for_aws:
+        return says_session_expired(response)
     return is_rejected(response, configuration)
 
 
@@ -184,23 +191,46 @@ def _borrowing_request(
         )
     if is_address(origin.host):
         context.egress.vet(configuration.network, origin, (origin.host,))
-    headers = tuple(Header(name, "", source_of(name)) for name in existing_headers)
+    values = existing_headers if isinstance(existing_headers, Mapping) else {}
+    headers = tuple(
+        Header(name, str(values.get(name, "")), source_of(name))
+        for name in existing_headers
+    )
     return Request(method, origin, location.target, headers)
 
 
-def _signable_request(request: Request, url: str, body: bytes | None) -> Request:
+def _signable_request(
+    configuration: Configuration, request: Request, url: str, body: bytes | None
+) -> Request:
     """Return the request as the other client will send it, if that can be signed."""
+    failed = ScriptFailed if configuration.is_scripted else ConfigError
     if body is None:
-        raise ScriptFailed(
+        raise failed(
             Text("a body from a stream cannot be signed"),
             hint=Text("Pass the body as bytes."),
         )
     if url.partition("#")[0].removeprefix(str(request.origin)) != request.target:
-        raise ScriptFailed(
+        raise failed(
             Text("the URL would be sent in another form than the signed one"),
             hint=Text("Percent-encode path and query, and omit a default port."),
         )
     return request._replace(body=body)
+
+
+def _refuse_unknown_values(request: Request, existing_headers: Iterable[str]) -> None:
+    """Refuse headers that have to be signed, where only their names are known."""
+    if isinstance(existing_headers, Mapping):
+        return
+    names = [header.name for header in request.headers if is_signed(header.name)]
+    if names:
+        raise ConfigError(
+            Text(
+                "the header {name} has to be signed, and its value is unknown",
+                name=names[0],
+            ),
+            hint=Text("Pass the headers with their values, as a mapping."),
+            field="existing_headers",
+        )
 
 
 def source_of(name: str) -> Source:

@@ -106,6 +106,7 @@ def preview(context: SendContext, call: Call) -> Preview:
         configuration,
         secret,
         signed=partial(sign, context, configuration, call.line),
+        now=context.moment(configuration, configuration.base.origin),
     )
     proxy, proxy_username = context.proxies.shown_for(configuration)
     return Preview(

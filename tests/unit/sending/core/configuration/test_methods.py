@@ -26,6 +26,9 @@ def begun_with(name: str) -> Configuration:
         "oauth2.authorization_url": "https://auth.acme.example/authorize",
         "oauth2.client_id": "erp",
         "login.path": "/login",
+        "aws.access_key_id": "AKIAEXAMPLE",
+        "aws.region": "eu-central-1",
+        "aws.service": "sqs",
     }
     if name == "script":
         entered["script"] = "def compute_auth_header(sync_line):\n    return {}\n"

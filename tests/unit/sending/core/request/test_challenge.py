@@ -1,6 +1,7 @@
 """The table of schemes, and what is told apart by it."""
 
 from outkey.foundation.core.fields.choices import AuthenticationType
+from outkey.sending.core.aws.signing import ALGORITHM
 from outkey.sending.core.request.challenge import (
     CREDENTIAL_WORDS,
     KEY_SCHEMES,
@@ -12,7 +13,8 @@ from outkey.sending.core.request.challenge import (
 def test_every_authentication_type_is_a_known_scheme() -> None:
     known = {scheme.lower() for scheme in KNOWN_SCHEMES}
     types = {str(kind) for kind in AuthenticationType} - {AuthenticationType.NONE}
-    assert types <= known
+    assert types - {AuthenticationType.AWS_SIGV4} <= known
+    assert ALGORITHM.lower() in known  # as AWS names it
 
 
 def test_a_scheme_of_keys_is_no_known_scheme() -> None:

@@ -2,6 +2,7 @@
 
 BY_NONE = (("authentication_type", ("none",)),)
 BY_BASIC = (("authentication_type", ("basic",)),)
+BY_AWS = (("authentication_type", ("aws_sigv4",)),)
 BY_PASSWORD = (("authentication_type", ("basic", "digest")),)
 BY_BEARER = (("authentication_type", ("bearer",)),)
 BY_ENTERED_TOKEN = (*BY_BEARER, ("token_source", ("entered",)))

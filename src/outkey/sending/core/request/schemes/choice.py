@@ -8,6 +8,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.flow import Scheme
 from outkey.sending.core.request.message import Response
+from outkey.sending.core.request.schemes.aws import AwsSignature, aws_signature
 from outkey.sending.core.request.schemes.basic import Basic
 from outkey.sending.core.request.schemes.bearer import Bearer
 from outkey.sending.core.request.schemes.digest import Digest
@@ -28,7 +29,11 @@ def scheme_of(
     scheme = _base_scheme(configuration, secret)
     if isinstance(scheme, FetchedToken) and repeats_secret is not None:
         scheme = scheme._replace(repeats_secret=repeats_secret)
-    return Scripted(scheme) if configuration.is_scripted else scheme
+    if not configuration.is_scripted:
+        return scheme
+    if isinstance(scheme, AwsSignature):
+        return scheme._replace(inner=Scripted(scheme.inner))
+    return Scripted(scheme)
 
 
 def _base_scheme(
@@ -52,5 +57,7 @@ def _base_scheme(
             return NoAuthentication()
         case AuthenticationType.DIGEST:
             return Digest(configuration.username, secret("password"))
+        case AuthenticationType.AWS_SIGV4:
+            return aws_signature(configuration, secret)
         case other:
             assert_never(other)
