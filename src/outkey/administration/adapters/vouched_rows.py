@@ -61,7 +61,7 @@ class VouchedTables:
                 configuration = row.configuration({})
             except OutkeyError:
                 continue  # no token is used for what cannot be read
-            if configuration.uses_oauth2 or configuration.uses_login:
+            if configuration.fetches_token:
                 yield configuration
 
     def _vouchers(self) -> Iterator[object]:

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
-from outkey.sending.core.configuration.configuration import PROXY_PASSWORD
+from outkey.sending.core.configuration.configuration import (
+    PROXY_PASSWORD,
+    SECRETS_OF_AWS,
+)
 from outkey.sending.core.configuration.fields import FIELDS, SENT_TO_TOKEN_URL
 from outkey.sending.core.request.script import SCRIPT_FACT
 from outkey.sending.core.vault.voucher import changed_settings, vouchable_facts
@@ -99,6 +102,8 @@ def destinations_of(secret: str) -> set[str]:
     urls = {"base_url"}
     if secret in SENT_TO_TOKEN_URL:
         urls.add("oauth2.token_url")
+    if secret in SECRETS_OF_AWS:
+        urls |= {"aws.region", "aws.role_arn", "aws.sts_url"}
     return urls
 
 

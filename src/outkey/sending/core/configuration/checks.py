@@ -36,7 +36,7 @@ from outkey.foundation.core.origin import Origin, endpoint_origin
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.body_credentials import credentials_in_body
-from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.configuration import STS_URL, Configuration
 from outkey.sending.core.configuration.expiry_warnings import (
     NEW_TOKEN_HINT,
     WARN_DAYS,
@@ -294,13 +294,14 @@ def _refuse_plain_http(configuration: Configuration) -> None:
     if configuration.network is not Network.PUBLIC:
         return
     origins = {configuration.base.origin}
-    if configuration.uses_oauth2:
+    if configuration.uses_oauth2 or configuration.uses_aws_role:
         origins = configuration.origins()
     plain = [origin for origin in origins if origin.scheme != "https"]
     if not plain:
         return
     is_base = configuration.base.origin in plain
-    field = "base_url" if is_base else "oauth2.token_url"
+    token_field = STS_URL if configuration.uses_aws_role else "oauth2.token_url"
+    field = "base_url" if is_base else token_field
     host = configuration.base.origin.host if is_base else plain[0].host
     if is_internal(judge_host(host)):
         raise _internal_host(host, field)  # https would not help
@@ -334,6 +335,8 @@ def _refuse_ip_addresses(configuration: Configuration) -> None:
     if configuration.uses_oauth2:
         path = "oauth2.token_url"
         origins[path] = endpoint_origin(configuration.oauth2.token_url, path)
+    if configuration.uses_aws_role:
+        origins[STS_URL] = endpoint_origin(configuration.aws.sts_endpoint, STS_URL)
     if configuration.proxy.url:
         _refuse_proxy_address(endpoint_origin(configuration.proxy.url, "proxy.url"))
     for field, origin in origins.items():

@@ -116,7 +116,7 @@ def post(
         body = Secret.joined("{", content, "}")
     else:
         kind = "application/x-www-form-urlencoded"
-        body = _joined_fields(fields, quote_plus, assignment="=", separator="&")
+        body = form_body(fields)
     location = parse_endpoint(url, "oauth2.token_url")
     framing = {"Content-Length": str(body.wire_length), "Content-Type": kind}
     headers = (*common_headers(location, framing), *proof.headers)
@@ -134,6 +134,11 @@ def common_headers(location: Location, more: Mapping[str, str]) -> Iterator[Head
     }
     for name, text in (own | dict(more)).items():
         yield Header(name, text, Source.DEFAULT)
+
+
+def form_body(fields: Mapping[str, str | Secret]) -> Secret:
+    """Return fields as a form; the result is secret."""
+    return _joined_fields(fields, quote_plus, assignment="=", separator="&")
 
 
 def _joined_fields(

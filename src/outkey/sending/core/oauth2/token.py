@@ -16,6 +16,7 @@ from typing import Self
 from outkey.foundation.core.fields.choices import Grant
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import (
+    SECRETS_OF_AWS,
     SECRETS_OF_LOGIN,
     Configuration,
 )
@@ -27,7 +28,7 @@ MAX_TRIES = 2
 _WAITS = (1.0, 2.0, 4.0, 8.0)
 CIRCUIT_SECONDS = 60.0
 _REJECTED_AGAIN_SECONDS = 60.0
-KINDS = frozenset({"Bearer", "DPoP"})
+KINDS = frozenset({"Bearer", "DPoP", "AWS"})
 
 
 class State(StrEnum):
@@ -333,6 +334,19 @@ def login_basis_of(configuration: Configuration) -> str:
     del settings["logout_path"]
     versions = [_secret_version_of(configuration, name) for name in SECRETS_OF_LOGIN]
     parts = [configuration.base_url, configuration.username, settings, versions]
+    return f"{hash_of(parts)}:::"
+
+
+def aws_basis_of(configuration: Configuration) -> str:
+    """Return the same for a role: a change of any of these needs a new session."""
+    settings = asdict(configuration.aws)
+    # These change how requests are signed, but not the session.
+    for name in ("service", "payload"):
+        del settings[name]
+    versions = [
+        _secret_version_of(configuration, name) for name in sorted(SECRETS_OF_AWS)
+    ]
+    parts = [configuration.base_url, settings, versions]
     return f"{hash_of(parts)}:::"
 
 

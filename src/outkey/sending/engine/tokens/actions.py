@@ -120,6 +120,8 @@ class TokenActions:
         """Where a token is revoked; empty if that is not set."""
         if self.configuration.uses_login:
             return self.configuration.login.logout_path
+        if self.configuration.uses_aws_role:
+            return ""  # a session of STS lasts until it ends
         return self.configuration.oauth2.revocation_url
 
     def would_lose_consent(self) -> bool:
@@ -252,7 +254,9 @@ class TokenActions:
     @property
     def _manager(self) -> TokenManager:
         if not self.configuration.fetches_token:
-            message = Text("this configuration uses neither OAuth 2.0 nor a login")
+            message = Text(
+                "this configuration uses neither OAuth 2.0, nor a login, nor a role"
+            )
             raise ConfigError(message, field="token_source")
         return TokenManager(self.context, self.configuration)
 

@@ -4,7 +4,7 @@
     │                      others use the old token until it expires
     └─ _renew              one renewal per process: read the state again, take the lease
        └─ _fetch_token     request a token, store it, and only then return it
-          └─ TokenSource   one request for a token, by OAuth 2.0 or a login
+          └─ TokenSource   one request for a token: by OAuth 2.0, a login or STS
 
 The state and its rules are `sending/core/oauth2/token.py`.
 """
@@ -30,6 +30,7 @@ from outkey.sending.core.request.message import (
     retry_after,
     server_time,
 )
+from outkey.sending.engine.tokens.aws_role_source import AwsRoleSource
 from outkey.sending.engine.tokens.login_source import LoginSource
 from outkey.sending.engine.tokens.oauth2_source import OAuth2Source
 from outkey.sending.engine.tokens.token_cache import CachedToken, cache_key
@@ -62,6 +63,8 @@ class TokenManager:
     def _source(self) -> TokenSource:
         if self.configuration.uses_login:
             return LoginSource(self.context, self.configuration)
+        if self.configuration.uses_aws_role:
+            return AwsRoleSource(self.context, self.configuration)
         return OAuth2Source(self.context, self.configuration)
 
     @property

@@ -33,6 +33,13 @@ def add_words(
         words = remote_message(response)
     if isinstance(error, TokenEndpointFailed):
         error.suspected = reason_in(words)
+    show_words(error, words, response, secrets)
+
+
+def show_words(
+    error: OutkeyError, words: str, response: Response, secrets: Iterable[Secret]
+) -> None:
+    """Add words of a response to an error, unless they repeat a secret."""
     texts = [words, response.text[:BODY_READ].replace("\\/", "/")]
     if words and not reveals(secrets, texts):
         error.said = Text(

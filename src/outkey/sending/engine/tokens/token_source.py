@@ -1,6 +1,6 @@
-"""Where tokens come from: what OAuth 2.0 and logins do differently.
+"""Where tokens come from: what OAuth 2.0, logins and the roles of AWS do differently.
 
-`renewal.py` decides who requests a token, and when, for both of them.
+`renewal.py` decides who requests a token, and when, for all of them.
 """
 
 from collections.abc import Callable

@@ -35,7 +35,8 @@ def value(request: Request, name: str) -> str:
 
 
 def test_each_attempt_has_a_date_and_a_signature_of_its_own() -> None:
-    fake = world(Response(503), Response(200))
+    later = ResponseHeaders((("Retry-After", "2"),))
+    fake = world(Response(503, later), Response(200))
     assert fake.gateway.send("acme", "GET", "/items").status == 200
     first, second = (request for request, _ in fake.transport.sent)
     assert value(first, "X-Amz-Date") != value(second, "X-Amz-Date")

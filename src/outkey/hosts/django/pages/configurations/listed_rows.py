@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from uuid import UUID
 
+from django.db.models import Q
+
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.choices import AuthenticationType, TokenSourceKind
 from outkey.hosts.django import models
@@ -15,6 +17,7 @@ from outkey.sending.adapters.vouching.vouched_states import VOUCHER
 from outkey.sending.core.configuration.rows import read_query
 from outkey.sending.core.oauth2.token import TokenState
 
+FETCHING = (AuthenticationType.BEARER, AuthenticationType.AWS_SIGV4)
 FETCHED = [str(TokenSourceKind.OAUTH2), str(TokenSourceKind.LOGIN)]
 
 
@@ -39,15 +42,13 @@ def rows_with_key(rows: Sequence[models.Configuration]) -> set[UUID]:
 
 def ends_of_tokens(rows: Sequence[models.Configuration]) -> dict[UUID, float]:
     """Return when the fetched tokens of configurations end, by record."""
-    fetching = [
-        row.pk for row in rows if row.authentication_type == AuthenticationType.BEARER
-    ]
+    fetching = [row.pk for row in rows if row.authentication_type in FETCHING]
     if not fetching:
         return {}
+    is_fetched = Q(configuration__settings__token_source__in=FETCHED)
+    is_session = Q(configuration__authentication_type=AuthenticationType.AWS_SIGV4)
     tokens = models.Token.objects.filter(
-        pk__in=fetching,
-        sealed__isnull=False,
-        configuration__settings__token_source__in=FETCHED,
+        is_fetched | is_session, pk__in=fetching, sealed__isnull=False
     )
     ends = {}
     for record, facts in tokens.values_list("pk", "facts"):

@@ -14,6 +14,7 @@ from outkey.foundation.core.fields.choices import Grant
 from outkey.foundation.core.fields.field_kinds import Tab
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.pages.access import installation, may
+from outkey.sending.core.aws.sts import sts_failure
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.login.failures import login_failure
 from outkey.sending.core.oauth2.responses import failure
@@ -27,7 +28,7 @@ STATES: dict[State, Promise] = {
     State.EXPIRED: _("expired"),
     State.REAUTHORIZATION_NEEDED: _("reauthorization needed"),
 }
-TOKEN_TABS = (Tab.OAUTH2.name, Tab.LOGIN.name)
+TOKEN_TABS = (Tab.OAUTH2.name, Tab.LOGIN.name, Tab.AWS.name)
 PERMISSIONS = {
     TokenAction.CONNECT: Permission.SET_SECRET,
     TokenAction.RENEW: Permission.TEST,
@@ -51,7 +52,7 @@ class TokenPanel:
     @property
     def tab(self) -> str:
         """The tab of the form that shows it."""
-        return Tab.LOGIN.name if self.stored.uses_login else Tab.OAUTH2.name
+        return token_tab(self.stored).name
 
     @property
     def grant(self) -> Grant | None:
@@ -68,8 +69,17 @@ class TokenPanel:
         """The last error of a renewal."""
         if not self.status or not self.status.error:
             return None
+        if self.stored.uses_aws_role:
+            return sts_failure(self.status.error)
         error_for = login_failure if self.stored.uses_login else failure
         return error_for(self.status.error)
+
+
+def token_tab(stored: Configuration) -> Tab:
+    """Return the tab of the form that shows the token of a configuration."""
+    if stored.uses_aws_role:
+        return Tab.AWS
+    return Tab.LOGIN if stored.uses_login else Tab.OAUTH2
 
 
 def panel_for(request: HttpRequest, stored: Configuration) -> TokenPanel | None:

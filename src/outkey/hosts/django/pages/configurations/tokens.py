@@ -26,7 +26,10 @@ from outkey.hosts.django.pages.access import (
     may,
     require,
 )
-from outkey.hosts.django.pages.configurations.token_panel import redirect_url
+from outkey.hosts.django.pages.configurations.token_panel import (
+    redirect_url,
+    token_tab,
+)
 from outkey.hosts.django.pages.shell import (
     configuration_at,
     find_configuration,
@@ -220,7 +223,7 @@ def callback(request: HttpRequest, record: UUID) -> HttpResponse:
 
 def _redirect_to_token(stored: Configuration) -> HttpResponse:
     """Redirect to the token, so that the parameters of this URL leave the browser."""
-    tab = "#login" if stored.uses_login else "#oauth2"
+    tab = f"#{token_tab(stored).name.lower()}"
     return HttpResponseRedirect(url_of("change", stored) + tab)
 
 
