@@ -72,6 +72,11 @@ def jwt(**claims: object) -> str:
 LATE = {"Date": formatdate(NOW - 600, usegmt=True)}
 INVALID = 'Bearer realm="api", error="invalid_token"'
 BASIC = {"kind": "basic", "values": {"username": "alice"}}
+AWS: dict[str, object] = {
+    "aws.access_key_id": "AKIAEXAMPLE",
+    "aws.region": "eu-central-1",
+    "aws.service": "sqs",
+}
 KEYED = {"kind": "none", "rows": ("X-API-Key",)}
 OAUTH = {
     "values": {
@@ -748,6 +753,34 @@ ANSWERS = [
         "quota-exhausted",
         403,
         body=[{"errorCode": "REQUEST_LIMIT_EXCEEDED"}],
+    ),
+    # ── AWS ──
+    Exchange(
+        "AWS S3, wrong secret key",
+        "aws-secret-wrong",
+        403,
+        body="<Error><Code>SignatureDoesNotMatch</Code></Error>",
+        kind="aws_sigv4",
+        values=AWS,
+    ),
+    Exchange(
+        "AWS DynamoDB, unknown key",
+        "aws-key-unknown",
+        400,
+        body={"__type": "com.amazon.coral.service#UnrecognizedClientException"},
+        kind="aws_sigv4",
+        values=AWS,
+    ),
+    Exchange(
+        "AWS SQS, another region",
+        "aws-scope-wrong",
+        403,
+        body=(
+            "<ErrorResponse><Error><Code>SignatureDoesNotMatch</Code><Message>Credential"
+            " should be scoped to a valid region.</Message></Error></ErrorResponse>"
+        ),
+        kind="aws_sigv4",
+        values=AWS,
     ),
     # ── time ──
     Exchange(

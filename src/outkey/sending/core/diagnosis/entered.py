@@ -61,6 +61,8 @@ def fields_in_use(configuration: Configuration) -> list[Text]:
     fields = []
     if configuration.sends_password:
         fields += [Text("Username"), Text("Password")]
+    elif configuration.signs_for_aws:
+        fields += [Text("Access Key ID"), Text("Secret Access Key")]
     elif configuration.uses_login:
         fields.append(Text("Token in the response"))
     elif configuration.sends_token:
@@ -89,6 +91,8 @@ def entered_secrets(evidence: Evidence) -> Iterator[tuple[str, Callable[[str], s
         yield "password", str
     elif configuration.sends_entered_token:
         yield "token", tidy_token
+    elif "secret_access_key" in configuration.needed_secrets():
+        yield "secret_access_key", tidy_value
     for row in configuration.headers:
         if row.secret:
             name = row.secret_field

@@ -140,7 +140,7 @@ class Evidence:
         secret: SecretOpener | None = None,
         anonymous: Response | None = None,
     ) -> None:
-        self._response = response
+        self.response = response
         self.status = response.status
         self.configuration = configuration
         self.now = now
@@ -166,7 +166,7 @@ class Evidence:
     @property
     def has_expired_marker(self) -> bool:
         """Whether the response has the text that the configuration calls expired."""
-        return has_expired_marker(self._response, self.configuration)
+        return has_expired_marker(self.response, self.configuration)
 
     @cached_property
     def names_alternatives(self) -> bool:
@@ -191,8 +191,8 @@ class Evidence:
         return (
             other is not None
             and other.status == self.status
-            and _challenge_errors(other) == _challenge_errors(self._response)
-            and _same_message(other, self._response)
+            and _challenge_errors(other) == _challenge_errors(self.response)
+            and _same_message(other, self.response)
         )
 
     @property
@@ -233,7 +233,7 @@ class Evidence:
     @cached_property
     def skew(self) -> float:
         """How far the clock of the server is ahead of ours; 0 if that is unknown."""
-        their_time = server_time(self._response)
+        their_time = server_time(self.response)
         return 0.0 if their_time is None else their_time - self.now
 
     @cached_property

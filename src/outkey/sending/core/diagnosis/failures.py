@@ -7,6 +7,7 @@ from outkey.foundation.core.fields.choices import ClientAuth, Network
 from outkey.foundation.core.moments import CLOCK_SKEW_SECONDS
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.diagnosis.aws_errors import clues_at_sts
 from outkey.sending.core.diagnosis.evidence import Clue, Fix, fix_of, https_fix
 from outkey.sending.core.diagnosis.reasons import REASONS
 from outkey.sending.core.request.addresses import is_internal, judge_host
@@ -54,6 +55,7 @@ _AT_LOGIN = {
 _REDIRECTED = {
     "oauth2.token_url": "token-url-wrong",
     "login.path": "login-path-wrong",
+    "aws.sts_url": "sts-url-wrong",
 }
 _PLAIN = "plain-http-to-tls-port"
 _OTHER_STYLE = {
@@ -141,6 +143,9 @@ def _clues_at_token_url(
     error: errors.TokenEndpointFailed, configuration: Configuration, now: float
 ) -> Iterator[Clue]:
     """Yield the clues of an error of the Token URL or the Login path."""
+    if configuration.uses_aws_role:
+        yield from clues_at_sts(error, now)
+        return
     if configuration.uses_login:
         reason, *_ = _AT_LOGIN.get(error.reason, ("unexpected",))
         yield _error_clue(90, reason, error)

@@ -606,6 +606,55 @@ _OF_EVIDENCE = (
         "The Login path responds with 404, a redirect or a page.",
     ),
     reason(
+        "aws-secret-wrong",
+        Cause.INVALID_CREDENTIALS,
+        "AWS finds that the signature is wrong",
+        "Enter the Secret Access Key anew: it does not belong to this Access Key ID."
+        " What changes a request on its way, such as a proxy, has the same effect.",
+        "AWS responds with SignatureDoesNotMatch or InvalidSignatureException, and does"
+        " not speak of the time, the region or the service.",
+    ),
+    reason(
+        "aws-key-unknown",
+        Cause.INVALID_CREDENTIALS,
+        "AWS does not know the access key",
+        "Check the Access Key ID, and whether the key is active in this account; one"
+        " that begins with ASIA needs its Session Token.",
+        "AWS responds with InvalidClientTokenId, UnrecognizedClientException,"
+        " InvalidAccessKeyId, InvalidToken or AuthFailure.",
+    ),
+    reason(
+        "aws-scope-wrong",
+        Cause.HEADER_FORMAT,
+        "The signature is for another region or service",
+        "Check Region and Service: they must be those of the host in the Base URL.",
+        'AWS responds that the credential "should be scoped to a valid region" or "to'
+        ' correct service", or that the region is wrong.',
+    ),
+    reason(
+        "aws-role-denied",
+        Cause.TOKEN_ENDPOINT,
+        "STS does not allow to assume the role",
+        "Check Role ARN and External ID, whether the role trusts this identity, and"
+        " whether the access key may call sts:AssumeRole.",
+        "STS responds with AccessDenied, NoSuchEntity or ValidationError.",
+    ),
+    reason(
+        "aws-identity-refused",
+        Cause.TOKEN_ENDPOINT,
+        "STS does not accept the web identity token",
+        "Check that it is from the identity provider that the role trusts, and its"
+        " audience and subject.",
+        "STS responds with InvalidIdentityToken or IDPRejectedClaim.",
+    ),
+    reason(
+        "sts-url-wrong",
+        Cause.TOKEN_ENDPOINT,
+        "The STS URL is not STS",
+        "Check Region and STS URL; empty, it is that of the region.",
+        "The STS URL responds with 404, a redirect, or without the keys of a session.",
+    ),
+    reason(
         "token-url-wrong",
         Cause.TOKEN_ENDPOINT,
         "The Token URL is not a token endpoint",
@@ -626,6 +675,7 @@ FIXES: dict[str, Text] = {
     "header-underscore": Text("Write the header as {value}", value="…"),
     "key-in-another-header": Text("Send the key in {value}", value="…"),
     "dpop-required": Text("Switch DPoP on"),
+    "aws-scope-wrong": Text("Set Region to {value}", value="…"),
     "plain-http-to-tls-port": Text("Use https in the Base URL"),
     "https-required": Text("Use https in the Base URL"),
     "wrong-path": Text("Set Test Path to {value}", value="…"),

@@ -7,6 +7,7 @@ from outkey.foundation.core.errors import HeaderFormatError
 from outkey.foundation.core.fields.choices import AuthenticationType, Environment
 from outkey.foundation.core.moments import CLOCK_SKEW_SECONDS, day_of
 from outkey.foundation.core.text import NO_TEXT, Text, join_texts
+from outkey.sending.core.diagnosis.aws_errors import by_aws_error
 from outkey.sending.core.diagnosis.comparison import by_comparison
 from outkey.sending.core.diagnosis.evidence import Clue, Evidence, Fix, fix_of
 from outkey.sending.core.diagnosis.mentions import by_mentions
@@ -354,7 +355,11 @@ def _by_clock(evidence: Evidence) -> Iterator[Clue]:
     """Compare the clocks, if the response mentions time or our request is signed."""
     configuration = evidence.configuration
     timed = any(phrase in evidence.phrases for phrase in _TIMED)
-    signed = configuration.is_scripted or configuration.uses_dpop
+    signed = (
+        configuration.is_scripted
+        or configuration.uses_dpop
+        or configuration.signs_for_aws
+    )
     if not (timed or signed):
         return
     skew = round(evidence.skew)
@@ -576,6 +581,7 @@ _ALL = range(400, 1000)
 # The statuses that each rule applies to.
 RULES: tuple[tuple[Callable[[Evidence], Iterator[Clue]], Container[int]], ...] = (
     (by_status, _ALL),
+    (by_aws_error, _ALL),
     (_by_challenge, _ALL),
     (_by_scheme, {401}),
     (by_comparison, {401, 403, 404}),

@@ -34,6 +34,7 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.aws.sts import sts_failure
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.fields import BY_PATH
@@ -56,6 +57,7 @@ from outkey.testing import configuration
 from outkey.testing.canary import find
 from unit.exchanges import (
     ANSWERS,
+    AWS,
     DOUBTFUL,
     GOOD,
     NOW,
@@ -251,6 +253,10 @@ def asked_for(values: dict[str, object]) -> Configuration:
     return build("acme", {"base_url": "https://api.acme.example"} | values)
 
 
+ROLE = AWS | {
+    "authentication_type": "aws_sigv4",
+    "aws.role_arn": "arn:aws:iam::1:role/erp",
+}
 ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
     (TlsFailed(), {}, ["tls-failed"], ""),
     *(
@@ -351,6 +357,9 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
     (failure("token_type"), OAUTH2, ["dpop-required"], "oauth2.dpop=true"),
     (failure("use_dpop_nonce"), OAUTH2 | {"oauth2.dpop": True}, ["dpop-required"], ""),
     (failure("bad_token"), OAUTH2, ["unexpected"], ""),
+    (sts_failure("aws-role-denied"), ROLE, ["aws-role-denied"], ""),
+    (sts_failure("aws-identity-refused"), ROLE, ["aws-identity-refused"], ""),
+    (sts_failure("not_found"), ROLE, ["sts-url-wrong"], ""),
     (refused(check_token, "Bearer abc", "token"), {}, ["doubled-prefix"], "token"),
     (refused(check_token, "a\u200bb", "token"), {}, ["invisible-characters"], "token"),
     (refused(check_token, '{"a": 1}', "token"), {}, ["pasted-json"], ""),
