@@ -37,7 +37,6 @@ DATA = {
     "hosts/django/templates": "Templates of the pages.",
     "hosts/server/static": "Style sheets and icons of the embedded server.",
     "hosts/server/templates": "Templates for signing in, errors and the menu.",
-    "importing/adapters/templates": "Scripts to begin with, such as AWS Signature V4.",
     "presets": "Known providers, one TOML file for each.",
 }
 Modules = Mapping[str, AbstractSet[str]]  # the modules that each module imports

@@ -3,7 +3,6 @@
 from collections.abc import Collection
 
 from outkey.foundation.adapters.extras import extra
-from outkey.importing.adapters.script_templates import aws_script
 from outkey.importing.core.reading import Import, Tools
 from outkey.importing.core.reading import read_import as read_texts
 
@@ -16,7 +15,7 @@ def read_import(
     `Application.save_import` saves it. Without a `source` the format is recognized; a
     name that is `taken` gets a number. Raises ConfigError, which repeats no value.
     """
-    tools = Tools(_parse_yaml, aws_script())
+    tools = Tools(_parse_yaml)
     without_marks = [text.removeprefix("\ufeff") for text in texts]
     return read_texts(without_marks, tools, source=source, name=name, taken=taken)
 

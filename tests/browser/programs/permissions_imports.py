@@ -1,7 +1,6 @@
 """Pasting needs what saving by hand needs, and a refused paste is not shown again."""
 
 from clients import (
-    ALL_BUT_SCRIPTS,
     EDITOR,
     LIST,
     admin,
@@ -22,7 +21,6 @@ AWS = f"curl --aws-sigv4 aws:amz:eu-west-1:s3 -u AK8S:{SECRET} https://b.example
 viewer = client_with("viewer", Permission.VIEW)
 editor = client_with("editor", *EDITOR)
 keeper = client_with("keeper", *EDITOR, Permission.SET_SECRET)
-writer = client_with("writer", *ALL_BUT_SCRIPTS)
 
 
 def adding_is_needed() -> None:
@@ -35,7 +33,7 @@ def what_a_user_may_not_save_is_refused_without_the_paste() -> None:
     for client, text in (
         (editor, COMMAND),
         (keeper, INTERNAL),
-        (writer, AWS),
+        (editor, AWS),
         (admin, f"wget {SECRET}"),
     ):
         response = client.post(IMPORT, {"text": text})

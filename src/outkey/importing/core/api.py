@@ -64,10 +64,10 @@ class DraftedLine:
 
 
 def draft_api(
-    api: SeenApi, report: ImportReport, script: str, *, name: str, taken: set[str]
+    api: SeenApi, report: ImportReport, *, name: str, taken: set[str]
 ) -> tuple[ImportedConfiguration, list[DraftedLine]]:
     """Return the configuration of an API, and its first lines."""
-    drafter = Drafter(report, script)
+    drafter = Drafter(report)
     drafter.values |= api.values
     sources = [(request, _source_of_token(request, report)) for request in api.requests]
     requests = [request for request, source in sources if source is None]

@@ -144,7 +144,7 @@ def aws_auth(get: Get) -> tuple[Auth, ...]:
         get("secretKey", "secretAccessKey"),
         get("region"),
         get("service"),
-        has_session_token=bool(get("sessionToken")),
+        session_token=get("sessionToken"),
     )
     return (keys,)
 

@@ -4,7 +4,6 @@ Every rule about what a field takes is here, so that all formats follow the same
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -45,6 +44,8 @@ from outkey.sending.core.request.headers import check_value, tidy_value
 
 TO_ENTER = Text("it is a placeholder: enter the value")
 FOUND = Text("it is a secret")
+# Headers that are made for each signed request.
+MADE_FOR_AWS = frozenset({"x-amz-date", "x-amz-security-token", "x-amz-content-sha256"})
 # What APIs write in the place of a password where the key is the user name.
 NO_PASSWORDS = frozenset({"", "x", "X", "api_token"})
 
@@ -54,7 +55,6 @@ class Drafter:
     """Collects the parts of one configuration."""
 
     report: ImportReport
-    script: str  # the example script for AWS
     values: dict[str, object] = field(default_factory=dict)
     headers: list[CustomHeader] = field(default_factory=list)
     query: list[QueryParameter] = field(default_factory=list)
@@ -226,29 +226,39 @@ class Drafter:
         self.missing = ["token"]
 
     def _add_aws(self, auth: AwsAuth) -> None:
-        more = {
-            row.key: row.value
-            for row in self.headers
-            if row.key.lower().startswith("x-amz-") and not row.secret
+        self._set_type("aws_sigv4")
+        for row in [row for row in self.headers if row.key.lower() in MADE_FOR_AWS]:
+            self.headers.remove(row)
+            self.secrets.pop(row.secret_field, None)
+            if row.secret_field in self.missing:
+                self.missing.remove(row.secret_field)
+        entered = {
+            "access_key_id": auth.access_key,
+            "region": auth.region,
+            "service": auth.service,
         }
-        self.headers = [row for row in self.headers if row.key not in more]
-        self.values["script"] = aws_script(
-            self.script, region=auth.region, service=auth.service, headers=more
-        )
+        for key, text in entered.items():
+            path = f"aws.{key}"
+            self.values[path] = text
+            if is_placeholder(text) or not text:
+                self.values[path] = _to_replace(key)
+                label = BY_PATH[path].label
+                self.report.note_dropped(key, Text("enter {label}", label=label))
         self.report.note_changed(
             "AWS Signature Version 4",
-            Text("a script signs each request, with region and service filled in"),
+            Text("each request is signed anew"),
             Level.NOTICE,
         )
-        if auth.has_session_token:
-            self.report.note_dropped(
+        self.add_secret("secret_access_key", auth.secret_key, "secret access key")
+        if auth.session_token:
+            self.add_secret("session_token", auth.session_token, "session token")
+            self.report.note_changed(
                 "session token",
-                Text("temporary credentials end within hours: enter permanent ones"),
+                Text(
+                    "temporary keys end within hours: enter permanent ones, or a Role"
+                    " ARN"
+                ),
             )
-        pair = f"{auth.access_key}:{auth.secret_key}"
-        if is_placeholder(auth.access_key) or is_placeholder(auth.secret_key):
-            pair = ""
-        self.add_secret("secret_key", pair, "access key")
 
     # ── rows ────────────────────────────────────────────────────────────────────────
 
@@ -419,27 +429,3 @@ def _reference_for(name: str, secret: str) -> Reference:
     if not variable[:1].isalpha() or variable.startswith(OWN_PREFIX):
         variable = f"API_{variable}"
     return Reference(Store.ENV, variable)
-
-
-_END = "\n# They hold for REGION and SERVICE as above"
-
-
-def aws_script(
-    text: str, *, region: str, service: str, headers: Mapping[str, str]
-) -> str:
-    """Return the script for this region and service, without its examples.
-
-    The examples hold for the region and service of the example only.
-    """
-    text = text.partition(_END)[0].rstrip() + "\n"
-    for name, value in (("REGION", region), ("SERVICE", service)):
-        if value:
-            text = _with_constant(text, name, value)
-    if headers:
-        text = _with_constant(text, "MORE_HEADERS", dict(headers))
-    return text
-
-
-def _with_constant(text: str, name: str, value: object) -> str:
-    line = f"{name} = {value!r}"
-    return re.sub(rf"(?m)^{name} = .*$", lambda _: line, text, count=1)

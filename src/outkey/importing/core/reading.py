@@ -60,7 +60,6 @@ class Tools:
     """Functions that an import needs from outside of the core."""
 
     read_yaml: ReadYaml
-    aws_script: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +110,7 @@ def read_import(
     for number, api in enumerate(apis, start=1):
         wanted = name if number == 1 or not name else f"{name} {number}"
         own_report = report if len(apis) == 1 else ImportReport()
-        configuration, drafted = draft_api(
-            api, own_report, tools.aws_script, name=wanted, taken=names
-        )
+        configuration, drafted = draft_api(api, own_report, name=wanted, taken=names)
         if own_report is not report:
             report.add_items_of(own_report, configuration.draft.name)
         configurations.append(configuration)

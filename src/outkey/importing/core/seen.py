@@ -73,7 +73,7 @@ class AwsAuth:
     secret_key: str
     region: str = ""
     service: str = ""
-    has_session_token: bool = False
+    session_token: str = ""
 
 
 Auth = PasswordAuth | TokenAuth | KeyAuth | OAuth2Auth | LoginAuth | AwsAuth

@@ -491,12 +491,10 @@ def aws_auth(call: CurlCall, url: str, report: ImportReport) -> tuple[AwsAuth, .
     service = words[3] or (host[1] if host else "")
     if not all(_AWS_WORD.fullmatch(word) for word in (region, service)):
         region = service = ""
-        report.note_dropped(
-            "--aws-sigv4", Text("enter REGION and SERVICE in the script")
-        )
     access_key, _, secret_key = (call.user or "").partition(":")
-    has_token = any(n.lower() == "x-amz-security-token" for n, _ in call.headers)
-    return (AwsAuth(access_key, secret_key, region, service, has_token),)
+    sessions = [v for n, v in call.headers if n.lower() == "x-amz-security-token"]
+    session = sessions[0].strip() if sessions else ""
+    return (AwsAuth(access_key, secret_key, region, service, session),)
 
 
 def _first_of_glob(url: str, report: ImportReport) -> str:

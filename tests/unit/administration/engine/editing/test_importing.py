@@ -83,7 +83,7 @@ def test_a_name_that_exists_is_refused_and_nothing_saved() -> None:
         (COMMAND, Permission.SET_SECRET),
         (COMMAND, Permission.ADD),
         ("curl http://10.0.0.1/x -u a:s3c9", Permission.USE_INTERNAL_NETWORK),
-        (AWS, Permission.EDIT_SCRIPT),
+        (AWS, Permission.SET_SECRET),
     ],
 )
 def test_what_a_user_may_not_do_is_refused(text: str, missing: Permission) -> None:
@@ -99,9 +99,10 @@ def test_lines_are_left_out_where_a_user_may_not_add_any() -> None:
     assert host.registry.lines() == []
 
 
-def test_a_script_is_proved_before_it_is_saved() -> None:
+def test_a_signature_is_saved_as_an_authentication_type() -> None:
     host = memory_host()
     save(host, AWS)
     stored = host.registry.get("amazonaws")
-    assert stored.is_scripted
-    assert list(stored.secrets) == ["secret_key"]
+    assert stored.signs_for_aws
+    assert not stored.is_scripted
+    assert list(stored.secrets) == ["secret_access_key"]

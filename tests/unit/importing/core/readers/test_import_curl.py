@@ -13,7 +13,6 @@ import pytest
 
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.hosts.importing import read_import
-from outkey.importing.adapters.script_templates import aws_script
 from outkey.importing.core.reading import Import
 from outkey.sending.core.request.message import Request
 from unit.curl_commands import HOSTILE, OTHERS, PLACEHOLDERS, POSIX, Windows
@@ -406,24 +405,37 @@ def test_pages_are_seen_in_the_parameters(query: str, pages: dict[str, str]) -> 
     assert bool(seen) == bool(pages)
 
 
-def test_sigv4_fills_in_the_script_and_seals_both_keys() -> None:
+def test_sigv4_becomes_the_authentication_type_with_all_keys() -> None:
     imported = read_import(
         "curl --aws-sigv4 aws:amz:eu-west-1:dynamodb -u AKID8S7D:s3cr3tk3y99 "
         "-H 'X-Amz-Target: DynamoDB_20120810.ListTables' "
+        "-H 'X-Amz-Date: 20260101T000000Z' "
         "-H 'X-Amz-Security-Token: 8s7d6f' https://dynamodb.eu-west-1.amazonaws.com/"
     )
-    script = configuration_of(imported).script
-    assert "REGION = 'eu-west-1'" in script
-    assert "SERVICE = 'dynamodb'" in script
-    assert "DynamoDB_20120810.ListTables" in script
-    assert "GOLDEN" not in script
-    assert found_secrets(imported)["secret_key"] == "AKID8S7D:s3cr3tk3y99"
-    assert reported(imported)["session token"] == "dropped"
+    made = configuration_of(imported)
+    assert made.signs_for_aws
+    assert not made.script
+    assert (made.aws.access_key_id, made.aws.region, made.aws.service) == (
+        "AKID8S7D",
+        "eu-west-1",
+        "dynamodb",
+    )
+    assert [row.key for row in made.headers] == ["X-Amz-Target"]
+    assert found_secrets(imported) == {
+        "secret_access_key": "s3cr3tk3y99",
+        "session_token": "8s7d6f",
+    }
 
 
-def test_the_script_for_aws_is_the_one_of_the_examples() -> None:
-    example = Path(__file__).parents[5] / "examples" / "scripts" / "aws_sigv4.py"
-    assert aws_script() == example.read_text("utf-8")
+def test_a_signature_without_region_and_keys_leaves_them_to_be_entered() -> None:
+    imported = read_import('curl --aws-sigv4 aws:amz -u "$K:$S" https://a.example/v1/x')
+    made = configuration_of(imported)
+    assert (made.aws.region, made.aws.access_key_id) == ("REGION", "ACCESS_KEY_ID")
+    report = reported(imported)
+    assert {report[key] for key in ("region", "service", "access_key_id")} == {
+        "dropped"
+    }
+    assert found_secrets(imported) == {}
 
 
 def test_other_signatures_are_named() -> None:
