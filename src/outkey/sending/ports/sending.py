@@ -97,6 +97,9 @@ class Signer(Protocol):
     ) -> Secret:
         """Sign a DPoP proof with a key of `new_key`, and with the token if given."""
 
+    def rsa_sha1(self, text: Secret, key: Secret) -> Secret:
+        """Sign a text of OAuth 1.0a by RSA-SHA1 with a PEM or JWK key, as Base64."""
+
     def new_key(self) -> Secret:
         """Make a key pair to bind tokens to."""
 

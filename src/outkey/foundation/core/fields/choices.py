@@ -29,6 +29,7 @@ class AuthenticationType(Choice):
     DIGEST = "digest", "Digest"
     BEARER = "bearer", "Bearer Token"
     AWS_SIGV4 = "aws_sigv4", "AWS Signature Version 4"
+    OAUTH1 = "oauth1", "OAuth 1.0a"
 
 
 class NoAuthReason(Choice):
@@ -87,6 +88,15 @@ class AwsPayload(Choice):
 
     SIGNED = "signed", "signed"
     UNSIGNED = "unsigned", "unsigned, by https only"
+
+
+class SignatureMethod(Choice):
+    """How requests are signed by OAuth 1.0a (RFC 5849 §3.4)."""
+
+    HMAC_SHA1 = "HMAC-SHA1", "HMAC-SHA1"
+    HMAC_SHA256 = "HMAC-SHA256", "HMAC-SHA256"
+    RSA_SHA1 = "RSA-SHA1", "RSA-SHA1, with a private key"
+    PLAINTEXT = "PLAINTEXT", "PLAINTEXT, without a signature"
 
 
 class BodyFormat(Choice):

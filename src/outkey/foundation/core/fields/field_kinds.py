@@ -98,6 +98,7 @@ class Tab(StrEnum):
     GENERAL = "General"
     AUTHENTICATION = "Authentication"
     OAUTH2 = "OAuth 2.0"
+    OAUTH1 = "OAuth 1.0a"
     LOGIN = "Login"
     AWS = "AWS"
     HEADERS = "Headers and query"

@@ -39,7 +39,8 @@ def set_secret(
         typer.Argument(
             help=(
                 "The secret: password, token, client_secret, refresh_token, secret_key,"
-                " client_key, proxy_password, header:KEY or query:KEY."
+                " client_key, consumer_secret, access_token, access_token_secret,"
+                " private_key, proxy_password, header:KEY or query:KEY."
             )
         ),
     ],

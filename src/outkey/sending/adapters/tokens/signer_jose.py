@@ -1,9 +1,12 @@
-"""JSON Web Tokens: client assertions (RFC 7523) and DPoP proofs (RFC 9449)."""
+"""JSON Web Tokens: client assertions (RFC 7523) and DPoP proofs (RFC 9449).
+
+Also RSA-SHA1 signatures of OAuth 1.0a (RFC 5849 §3.4.3), with keys of the same library.
+"""
 
 import hashlib
 import json
 import secrets
-from base64 import urlsafe_b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -62,6 +65,11 @@ class JoseSigner:
         if token is not None:
             claims["ath"] = token.derive(_hash).reveal()
         return key.derive(lambda text: _proof(claims, text))
+
+    @drop_traceback
+    def rsa_sha1(self, text: Secret, key: Secret) -> Secret:
+        # A base string has no line break.
+        return Secret.joined(text, "\n", key).derive(_rsa_sha1)
 
     def new_key(self) -> Secret:
         jwk = _library("jwk")
@@ -174,3 +182,29 @@ def _proof(claims: Mapping[str, object], text: str) -> str:
     header: dict[str, object] = {"typ": "dpop+jwt", "alg": "ES256"}
     header["jwk"] = key.as_dict(private=False)
     return _sign_token(header, claims, key)
+
+
+def _rsa_sha1(text_and_key: str) -> str:
+    text, _, key_text = text_and_key.partition("\n")
+    jwk = _library("jwk")
+    from cryptography.hazmat.primitives import hashes  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric import padding  # noqa: PLC0415
+
+    with suppress(Exception):  # any exception may hold the key
+        _refuse_large(key_text.strip())
+        key = _rsa_key(jwk, key_text.strip())
+        # The standard knows no other hash for this method.
+        algorithm = hashes.SHA1()  # noqa: S303
+        signature = key.private_key.sign(text.encode(), padding.PKCS1v15(), algorithm)
+        return b64encode(signature).decode("ascii")
+    raise ConfigError(
+        Text("Private Key is not an RSA key, which RSA-SHA1 needs"),
+        field="private_key",
+        hint=Text(
+            "Enter an RSA key of at most 4096 bits, as unencrypted PEM or as a JWK."
+        ),
+    )
+
+
+def _rsa_key(jwk: Any, text: str) -> Any:  # noqa: ANN401 - the library's module and key
+    return jwk.RSAKey.import_key(json.loads(text) if text.startswith("{") else text)

@@ -78,7 +78,7 @@ class StoredTokens:
         if row.error is not None:
             raise row.error
         content = None
-        origin = configuration.binding_of("client_secret")
+        origin = configuration.token_binding
         if row.sealed is not None and row.origin == origin:
             ring = self._keys.ring(key_name_of(row.sealed))
             place = token_place(configuration.record, row.serial, origin)
@@ -91,7 +91,7 @@ class StoredTokens:
     def swap(
         self, configuration: Configuration, before: TokenState, after: TokenState
     ) -> TokenState | None:
-        origin = configuration.binding_of("client_secret")
+        origin = configuration.token_binding
         sealed = None
         if after.content is not None and after.serial != before.serial:
             place = token_place(configuration.record, after.serial, origin)

@@ -43,6 +43,7 @@ from outkey.sending.core.configuration.expiry_warnings import (
     days_left,
 )
 from outkey.sending.core.configuration.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
+from outkey.sending.core.configuration.oauth1_settings import OAUTH1_SECRETS
 from outkey.sending.core.configuration.placeholders import (
     is_placeholder,
     is_secret_parameter,
@@ -293,16 +294,15 @@ def _refuse_plain_http(configuration: Configuration) -> None:
     """Refuse plain http on the public internet, of the Token URL too."""
     if configuration.network is not Network.PUBLIC:
         return
-    origins = {configuration.base.origin}
-    if configuration.uses_oauth2 or configuration.uses_aws_role:
-        origins = configuration.origins()
-    plain = [origin for origin in origins if origin.scheme != "https"]
+    plain = [
+        (field, origin)
+        for field, origin in _origins_by_field(configuration)
+        if origin.scheme != "https"
+    ]
     if not plain:
         return
-    is_base = configuration.base.origin in plain
-    token_field = STS_URL if configuration.uses_aws_role else "oauth2.token_url"
-    field = "base_url" if is_base else token_field
-    host = configuration.base.origin.host if is_base else plain[0].host
+    field, origin = plain[0]
+    host = origin.host
     if is_internal(judge_host(host)):
         raise _internal_host(host, field)  # https would not help
     raise EgressDenied(
@@ -313,6 +313,20 @@ def _refuse_plain_http(configuration: Configuration) -> None:
         ),
         field=field,
     )
+
+
+def _origins_by_field(configuration: Configuration) -> Iterator[tuple[str, Origin]]:
+    """Yield the origins of the URLs in use, the Base URL first, each with a field."""
+    yield "base_url", configuration.base.origin
+    if configuration.uses_oauth2:
+        settings = configuration.oauth2
+        for url in filter(None, (settings.token_url, settings.authorization_url)):
+            yield "oauth2.token_url", endpoint_origin(url, "")
+    if configuration.has_three_legs:
+        path = "oauth1.request_url"
+        yield path, endpoint_origin(configuration.oauth1.request_url, path)
+    if configuration.uses_aws_role:
+        yield STS_URL, endpoint_origin(configuration.aws.sts_endpoint, STS_URL)
 
 
 def _internal_host(host: str, field: str) -> EgressDenied:
@@ -337,6 +351,9 @@ def _refuse_ip_addresses(configuration: Configuration) -> None:
         origins[path] = endpoint_origin(configuration.oauth2.token_url, path)
     if configuration.uses_aws_role:
         origins[STS_URL] = endpoint_origin(configuration.aws.sts_endpoint, STS_URL)
+    if configuration.has_three_legs:
+        path = "oauth1.request_url"
+        origins[path] = endpoint_origin(configuration.oauth1.request_url, path)
     if configuration.proxy.url:
         _refuse_proxy_address(endpoint_origin(configuration.proxy.url, "proxy.url"))
     for field, origin in origins.items():
@@ -480,7 +497,8 @@ def _secret_findings(
     # A private key is text of several lines, with one more line break at its end.
     is_key = configuration.oauth2.client_auth is ClientAuth.PRIVATE_KEY_JWT
     for name in configuration.needed_secrets():
-        if name in SENT_TO_TOKEN_URL and not is_key:
+        is_tidied = name in SENT_TO_TOKEN_URL and not is_key
+        if is_tidied or name in OAUTH1_SECRETS:
             yield from _value_findings(secret, name, tidy_value, VALUE_TRIMMED)
     for row in configuration.rows:
         if row.secret:

@@ -32,11 +32,18 @@ from outkey.sending.core.configuration.custom_rows import (
     is_row_secret,
 )
 from outkey.sending.core.configuration.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
+from outkey.sending.core.configuration.oauth1_settings import (
+    OAUTH1_TOKEN,
+    OAUTH1_TOKEN_SECRET,
+    SENT_TO_REQUEST_URL,
+    refuse_unusable_oauth1,
+)
 from outkey.sending.core.configuration.reference import Reference
 from outkey.sending.core.configuration.sections import (
     AwsSettings,
     Limits,
     LoginSettings,
+    OAuth1Settings,
     OAuth2Settings,
     ProxySettings,
     TlsSettings,
@@ -105,6 +112,7 @@ class Configuration:
     script_enabled: bool
     script: str = attribute(repr=False)
     oauth2: OAuth2Settings
+    oauth1: OAuth1Settings
     login: LoginSettings
     aws: AwsSettings
     proxy: ProxySettings
@@ -134,14 +142,15 @@ class Configuration:
     # Whether a run compared the script with its voucher when it began; later changes
     # of the script do not affect the run.
     script_is_vouched: bool = attribute(default=False, compare=False)
-    # Stored because every request needs them: whether tokens are obtained and renewed
+    # Stored because every request needs them: whether tokens are obtained
     # automatically, and whether a text in a response means that the token has expired.
     fetches_token: bool = attribute(init=False, compare=False, repr=False)
     looks_for_marker: bool = attribute(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        fetches_token = self.uses_oauth2 or self.uses_login or self.uses_aws_role
-        object.__setattr__(self, "fetches_token", fetches_token)
+        object.__setattr__(
+            self, "fetches_token", self.renews_token or self.has_three_legs
+        )
         marker = self.sends_token and bool(self.verification.expired_marker)
         object.__setattr__(self, "looks_for_marker", marker)
 
@@ -171,9 +180,26 @@ class Configuration:
         return self.sends_token and self.token_source is choices.TokenSourceKind.LOGIN
 
     @property
+    def renews_token(self) -> bool:
+        """Whether a token that the API refuses is renewed automatically."""
+        return self.uses_oauth2 or self.uses_login or self.uses_aws_role
+
+    @property
+    def uses_oauth1(self) -> bool:
+        """Whether requests are signed by OAuth 1.0a."""
+        return self.authentication_type is choices.AuthenticationType.OAUTH1
+
+    @property
+    def has_three_legs(self) -> bool:
+        """Whether a user authorizes the access, so that no access token is entered."""
+        if not self.uses_oauth1 or not self.oauth1.request_url:
+            return False
+        return OAUTH1_TOKEN not in self.secrets
+
+    @property
     def needs_consent(self) -> bool:
         """Whether a user has to authorize the access before there is a token."""
-        return self.uses_oauth2 and self.oauth2.needs_consent
+        return self.has_three_legs or (self.uses_oauth2 and self.oauth2.needs_consent)
 
     @property
     def uses_digest(self) -> bool:
@@ -302,6 +328,8 @@ class Configuration:
             names.append("client_secret")
         if self.signs_for_aws:
             names += self._secrets_of_aws()
+        if self.uses_oauth1:
+            names += self.entered_oauth1_token()
         if self.tls.client_certificate:
             names.append("client_key")
         if self._needs_secret_key():
@@ -316,6 +344,16 @@ class Configuration:
         if self.proxy.url and self.proxy.username:
             names.append(PROXY_PASSWORD)
         return names + [row.secret_field for row in self.rows if row.secret]
+
+    def entered_oauth1_token(self) -> list[str]:
+        """Return the names of the access token and its secret, where one is entered.
+
+        Two legs need neither of them, and a private key signs without the secret.
+        """
+        names = [OAUTH1_TOKEN]
+        if self.oauth1.signature_method is not choices.SignatureMethod.RSA_SHA1:
+            names.append(OAUTH1_TOKEN_SECRET)
+        return names if any(name in self.secrets for name in names) else []
 
     def unset_secrets(self) -> list[str]:
         """Return the names of the secrets that sending opens and that are not set."""
@@ -368,9 +406,21 @@ class Configuration:
         # The client certificate identifies us at the Token URL too.
         is_key = secret == "client_key"  # noqa: S105 - the name of a secret
         is_sent_there = secret in SENT_TO_TOKEN_URL or (is_key and self.uses_oauth2)
-        if not is_sent_there or not self.oauth2.token_url:
-            return []
-        return ["oauth2.token_url"]
+        paths = []
+        if is_sent_there and self.oauth2.token_url:
+            paths.append("oauth2.token_url")
+        if secret in SENT_TO_REQUEST_URL and self.oauth1.request_url:
+            paths.append("oauth1.request_url")
+        return paths
+
+    @property
+    def token_binding(self) -> str:
+        """Where stored tokens may be sent: as far as the secret they were made with."""
+        if self.uses_oauth1:
+            return self.binding_of("consumer_secret")
+        if self.signs_for_aws:
+            return self.binding_of("secret_access_key")
+        return self.binding_of("client_secret")
 
     def _url_at(self, path: str) -> str:
         """Return the URL of a field, or the one that it means without a value."""
@@ -388,7 +438,11 @@ class Configuration:
 
     def origins(self) -> set[Origin]:
         """Return every origin that requests of this configuration are sent to."""
-        urls = [self.oauth2.token_url, self.oauth2.authorization_url]
+        urls = [
+            self.oauth2.token_url,
+            self.oauth2.authorization_url,
+            self.oauth1.request_url,
+        ]
         if self.uses_aws_role:
             urls.append(self.aws.sts_endpoint)
         return {self.base.origin} | {endpoint_origin(url, "") for url in urls if url}
@@ -446,6 +500,7 @@ SECRETS_OF_AWS = frozenset({"secret_access_key", "session_token", "web_identity_
 SECRETS_OF_LOGIN = ("password", "secret_key")
 SECTIONS = {
     "oauth2": OAuth2Settings,
+    "oauth1": OAuth1Settings,
     "login": LoginSettings,
     "aws": AwsSettings,
     "proxy": ProxySettings,
@@ -507,6 +562,7 @@ def build(
     _check_token_value(str(parsed["token_value"]))
     _refuse_two_hosts(parsed)
     refuse_odd_aws(parsed)
+    refuse_unusable_oauth1(parsed)
     for header in headers:
         check_name(header.key, field="headers")
         check_value(header.value, field=header.secret_field)

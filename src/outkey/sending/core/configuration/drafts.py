@@ -53,15 +53,15 @@ class ConfigurationDraft:
     def configuration(self) -> Configuration:
         """Return the configuration, with defaults for what is not named."""
         with naming(self.name):
-            made = build(
+            configuration = build(
                 self.name,
                 self.values,
                 headers=self.headers or (),
                 query=self.query or (),
                 references=self.references,
             )
-            self._refuse_other_types(made)
-            return made
+            self._refuse_other_types(configuration)
+        return configuration
 
     def merged(self, stored: Configuration) -> Configuration:
         """Return the stored configuration with what is named in its place.

@@ -13,6 +13,7 @@ from outkey.sending.core.configuration.field_tables import (
     connection,
     general,
     login,
+    oauth1,
     oauth2,
     request,
     verification,
@@ -22,6 +23,7 @@ FIELDS: tuple[Field, ...] = (
     *general.FIELDS,
     *authentication.FIELDS,
     *oauth2.FIELDS,
+    *oauth1.FIELDS,
     *login.FIELDS,
     *aws.FIELDS,
     *request.FIELDS,
@@ -36,7 +38,10 @@ SECTIONS = tuple(
     dict.fromkeys(path.partition(".")[0] for path in BY_PATH if "." in path)
 )
 # The sections that only one authentication type reads.
-TYPES_OF_SECTIONS = {"aws": AuthenticationType.AWS_SIGV4}
+TYPES_OF_SECTIONS = {
+    "aws": AuthenticationType.AWS_SIGV4,
+    "oauth1": AuthenticationType.OAUTH1,
+}
 SECRET_LABELS = {field.secret_name: field.label for field in FIELDS if field.secret}
 PATHS_OF_SECRETS = {field.secret_name: field.path for field in FIELDS if field.secret}
 SENT_TO_TOKEN_URL = tuple(field.secret_name for field in FIELDS if field.to_token_url)

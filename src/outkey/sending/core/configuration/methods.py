@@ -127,6 +127,25 @@ METHODS = {
             fields=_OAUTH2,
         ),
         AuthenticationMethod(
+            "oauth1",
+            Text("OAuth 1.0a"),
+            Text(
+                "A consumer key and its secret sign each request, often with a token."
+            ),
+            {"authentication_type": "oauth1"},
+            fields=(
+                "oauth1.consumer_key",
+                "oauth1.consumer_secret",
+                "oauth1.access_token",
+                "oauth1.access_token_secret",
+                "oauth1.signature_method",
+                "oauth1.private_key",
+                "oauth1.request_url",
+                "oauth1.authorization_url",
+                "oauth1.access_url",
+            ),
+        ),
+        AuthenticationMethod(
             "login",
             Text("Login for a token"),
             Text("A user name and a password, exchanged for a token at the API."),
@@ -188,6 +207,8 @@ def method_of(configuration: Configuration) -> AuthenticationMethod:
             name = _name_of_token(configuration)
         case AuthenticationType.AWS_SIGV4:
             name = "aws"
+        case AuthenticationType.OAUTH1:
+            name = "oauth1"
         case other:
             assert_never(other)
     return METHODS[name]

@@ -85,6 +85,14 @@ RULES: Mapping[str, Permission | None] = {
     "oauth2.dpop": Permission.SET_SECRET,
     "oauth2.leeway_seconds": None,  # only when a token is renewed
     "oauth2.default_lifetime_seconds": None,
+    # The consumer secret and the tokens would sign for another application, or in a
+    # form that shows them; or users would authorize the access elsewhere.
+    "oauth1.consumer_key": Permission.SET_SECRET,
+    "oauth1.signature_method": Permission.SET_SECRET,
+    "oauth1.realm": Permission.SET_SECRET,
+    "oauth1.request_url": Permission.SET_SECRET,
+    "oauth1.authorization_url": Permission.SET_SECRET,
+    "oauth1.access_url": Permission.SET_SECRET,
     # Where at the API user and password are sent, and in which form.
     "login.method": Permission.SET_SECRET,
     "login.path": Permission.SET_SECRET,

@@ -35,6 +35,18 @@ class OAuth2Settings:
 
 
 @dataclass(frozen=True, slots=True)
+class OAuth1Settings:
+    """The OAuth 1.0a tab."""
+
+    consumer_key: str
+    signature_method: choices.SignatureMethod
+    realm: str
+    request_url: str
+    authorization_url: str
+    access_url: str
+
+
+@dataclass(frozen=True, slots=True)
 class LoginSettings:
     """The Login tab: a request that exchanges user and password for a token."""
 

@@ -69,7 +69,7 @@ def not_read_clue(weight: int, text: Text, evidence: Evidence) -> Clue:
     return Clue(weight, _NOT_READ, text, remedy)
 
 
-def _sent_text(evidence: Evidence) -> Text:
+def _sent_text(evidence: Evidence) -> Text:  # noqa: PLR0911 - one for each type
     """Return where the credentials are now, as a sentence."""
     configuration = evidence.configuration
     rows = ", ".join(key for _, key in evidence.secret_rows)
@@ -94,6 +94,8 @@ def _sent_text(evidence: Evidence) -> Text:
                 service=configuration.aws.service,
                 region=configuration.aws.region,
             )
+        case AuthenticationType.OAUTH1:
+            return Text("Sent here: Authorization: OAuth with a signature.")
         case AuthenticationType.NONE if rows:
             return Text(
                 "Sent here: the header {names}; others are Bearer Token or Basic.",

@@ -359,6 +359,7 @@ def _by_clock(evidence: Evidence) -> Iterator[Clue]:
         configuration.is_scripted
         or configuration.uses_dpop
         or configuration.signs_for_aws
+        or configuration.uses_oauth1
     )
     if not (timed or signed):
         return

@@ -28,7 +28,7 @@ MAX_TRIES = 2
 _WAITS = (1.0, 2.0, 4.0, 8.0)
 CIRCUIT_SECONDS = 60.0
 _REJECTED_AGAIN_SECONDS = 60.0
-KINDS = frozenset({"Bearer", "DPoP", "AWS"})
+KINDS = frozenset({"Bearer", "DPoP", "AWS", "OAuth"})
 
 
 class State(StrEnum):
@@ -47,6 +47,7 @@ class AccessToken:
 
     value: Secret
     kind: str = "Bearer"
+    secret: Secret | None = None  # of a token of OAuth 1.0a, which signs with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class TokenContent:
     access: Secret
     refresh: Secret | None = None
     proof_key: Secret | None = None
+    token_secret: Secret | None = None  # of OAuth 1.0a
 
     def packed(self) -> Secret:
         """Return all of it as one secret, to be sealed."""
@@ -63,6 +65,7 @@ class TokenContent:
             "access": self.access,
             "refresh": self.refresh,
             "proof_key": self.proof_key,
+            "token_secret": self.token_secret,
         }
         parts: list[str | Secret] = []
         for name, secret in named.items():
@@ -82,7 +85,12 @@ class TokenContent:
         def part(name: str) -> Secret:
             return packed.derive(lambda text: str(json.loads(text).get(name, "")))
 
-        return cls(part("access"), part("refresh") or None, part("proof_key") or None)
+        return cls(
+            access=part("access"),
+            refresh=part("refresh") or None,
+            proof_key=part("proof_key") or None,
+            token_secret=part("token_secret") or None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +125,10 @@ class TokenState:
     @property
     def access(self) -> AccessToken | None:
         """The token to send, if there is one."""
-        return AccessToken(self.content.access, self.kind) if self.content else None
+        content = self.content
+        if content is None:
+            return None
+        return AccessToken(content.access, self.kind, content.token_secret)
 
     def leeway(self, most: float) -> float:
         """Return how long before its expiry a token is renewed."""
@@ -326,6 +337,16 @@ def basis_of(configuration: Configuration) -> str:
     if settings.grant is Grant.REFRESH_TOKEN:
         entered_token = hash_of(_secret_version_of(configuration, "refresh_token"))
     return ":".join([*parts, entered_token])
+
+
+def oauth1_basis_of(configuration: Configuration) -> str:
+    """Return the same for OAuth 1.0a: who authorized, for which application, where.
+
+    Another consumer secret alone starts nothing over: a provider lets both rotate.
+    """
+    settings = configuration.oauth1
+    base = configuration.base.origin.bound
+    return f"{hash_of([settings.consumer_key, settings.request_url, base])}:::"
 
 
 def login_basis_of(configuration: Configuration) -> str:

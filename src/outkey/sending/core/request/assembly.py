@@ -26,6 +26,7 @@ from outkey.sending.core.request.flow import (
     NeedBodyHash,
     NeedNonce,
     NeedProof,
+    NeedSignature,
     NeedTime,
     NeedToken,
     RunScript,
@@ -51,6 +52,10 @@ from outkey.sending.core.request.token_place import with_parameter
 
 SecretOpener = Callable[[str], Secret]
 PLACEHOLDER = AccessToken(Secret("a-token-that-is-not-fetched-yet"))
+# Stands where only the form of a request matters.
+ANY_SIGNATURE = Header(
+    "Authorization", Secret("OAuth a-signature-of-no-request"), Source.AUTHENTICATION
+)
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # A header row or the caller may override these.
@@ -197,6 +202,8 @@ def authenticated_request(  # noqa: PLR0913 - what the steps of the schemes need
                     step = flow.send(token)
                 case NeedProof(about, used):
                     step = flow.send(proof(about, used))
+                case NeedSignature():
+                    step = flow.send(ANY_SIGNATURE)
                 case RunScript(about):
                     step = flow.send(signed(about))
                 case NeedNonce() | StoreNonce():

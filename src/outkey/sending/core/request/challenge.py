@@ -18,6 +18,7 @@ KNOWN_SCHEMES = (
     "Mutual",
     "Negotiate",
     "NTLM",
+    "OAuth",
 )
 # Schemes of API keys, which no standard defines; in lower case.
 KEY_SCHEMES = frozenset({"apikey", "api-key", "x-api-key", "key"})
@@ -29,6 +30,7 @@ CREDENTIAL_WORDS = (
     "ApiKey",
     "Api-Key",
     "Digest",
+    "OAuth",
     "SSWS",
     "AWS4-HMAC-SHA256",
 )

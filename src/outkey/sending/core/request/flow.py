@@ -10,9 +10,15 @@ from typing import Any, NamedTuple, Protocol
 
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.oauth1.signature import Credentials
 from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.digest import DigestChallenge, NonceUse
-from outkey.sending.core.request.message import BodySource, Request, Response
+from outkey.sending.core.request.message import (
+    BodySource,
+    Header,
+    Request,
+    Response,
+)
 
 
 class Send(NamedTuple):
@@ -40,6 +46,13 @@ class NeedProof(NamedTuple):
 
     request: Request
     token: AccessToken
+
+
+class NeedSignature(NamedTuple):
+    """Sign this request by OAuth 1.0a, with the time and a new nonce (RFC 5849)."""
+
+    request: Request
+    credentials: Credentials
 
 
 class RunScript(NamedTuple):
@@ -76,6 +89,7 @@ AuthStep = (
     Send
     | NeedToken
     | NeedProof
+    | NeedSignature
     | RunScript
     | NeedNonce
     | StoreNonce
@@ -109,6 +123,13 @@ def need_proof(
 ) -> Generator[AuthStep, Secret, Secret]:
     """Ask for a proof."""
     return (yield NeedProof(request, token))
+
+
+def need_signature(
+    request: Request, credentials: Credentials
+) -> Generator[AuthStep, Header, Header]:
+    """Ask for the header that signs a request."""
+    return (yield NeedSignature(request, credentials))
 
 
 def need_nonce(

@@ -45,7 +45,8 @@ _SHORTEST_PUBLIC = 6
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _PARAMETER = re.compile(r"([\w-]+)=(?:\"([^\"]*)\"|([^\s,;&\"]+))")
 _NAMES_SECRET = re.compile(
-    r"sig(?!ned)|token|secret|password|mac|response|assertion", re.IGNORECASE
+    r"sig(?!ned|nature_method)|token|secret|password|mac|response|assertion",
+    re.IGNORECASE,
 )
 
 

@@ -32,6 +32,7 @@ from outkey.sending.core.request.flow import (
     NeedBodyHash,
     NeedNonce,
     NeedProof,
+    NeedSignature,
     NeedTime,
     NeedToken,
     RunScript,
@@ -40,12 +41,14 @@ from outkey.sending.core.request.flow import (
 )
 from outkey.sending.core.request.message import (
     IDEMPOTENT,
+    Header,
     Request,
     Response,
     retry_after,
 )
 from outkey.sending.core.request.schemes.choice import scheme_of
 from outkey.sending.core.request.script import SignedParts
+from outkey.sending.engine.exchange.oauth1_signing import sign_request
 from outkey.sending.engine.exchange.scripts import sign
 from outkey.sending.engine.tokens.token_source import TokenRequest
 from outkey.sending.engine.wire.context import SendContext
@@ -61,7 +64,15 @@ _RETRIED = frozenset({429, 502, 503, 504})
 _BACKOFF_FIRST = 0.25
 _BACKOFF_MOST = 8.0
 StepResult = (
-    Response | AccessToken | Secret | NonceUse | SignedParts | float | str | None
+    Response
+    | AccessToken
+    | Secret
+    | Header
+    | NonceUse
+    | SignedParts
+    | float
+    | str
+    | None
 )
 
 
@@ -129,7 +140,7 @@ class Exchange:
         configuration = self._configuration
         # A refused token that could be renewed says nothing of the credentials; only a
         # refusal of the renewed one counts.
-        if configuration.fetches_token:
+        if configuration.renews_token:
             return self._renewed
         return self._has_nonce if configuration.uses_digest else True
 
@@ -226,6 +237,7 @@ class Exchange:
         self,
         step: NeedToken
         | NeedProof
+        | NeedSignature
         | RunScript
         | NeedNonce
         | StoreNonce
@@ -241,6 +253,10 @@ class Exchange:
                 return token
             case NeedProof(request, token):
                 return self._token_manager().proof(request, token)
+            case NeedSignature(request, credentials):
+                return sign_request(
+                    self._context, self._configuration, request, credentials
+                )
             case RunScript(request):
                 parts: SignedParts = yield CallInThread(
                     partial(

@@ -156,7 +156,8 @@ def settle(
 def _refuse_unlendable(context: SendContext, configuration: Configuration) -> None:
     """Refuse what another client could not do with headers alone."""
     proxy, _ = context.proxies.shown_for(configuration)
-    if configuration.parameter_names() or proxy or configuration.uses_digest:
+    is_by_request = configuration.uses_digest or configuration.uses_oauth1
+    if configuration.parameter_names() or proxy or is_by_request:
         raise _unlendable_error()
 
 
@@ -164,7 +165,8 @@ def _unlendable_error() -> ConfigError:
     """Return the error for what another client could not do with headers alone."""
     return ConfigError(
         Text(
-            "query parameters, a proxy and Digest cannot be lent to another HTTP client"
+            "query parameters, a proxy, Digest and OAuth 1.0a cannot be lent to"
+            " another HTTP client"
         ),
         hint=Text("Send these requests with gateway.send."),
         field="configuration",

@@ -29,6 +29,7 @@ def begun_with(name: str) -> Configuration:
         "aws.access_key_id": "AKIAEXAMPLE",
         "aws.region": "eu-central-1",
         "aws.service": "sqs",
+        "oauth1.consumer_key": "erp",
     }
     if name == "script":
         entered["script"] = "def compute_auth_header(sync_line):\n    return {}\n"

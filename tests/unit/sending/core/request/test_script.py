@@ -571,6 +571,18 @@ def test_digest_does_not_cover_parameters_of_a_script() -> None:
     assert fake.transport.sent == []
 
 
+def test_oauth_1_does_not_cover_parameters_of_a_script() -> None:
+    fake = world(
+        authentication_type="oauth1",
+        oauth1__consumer_key="ck",
+        secrets={"consumer_secret": "consumer-secret"},
+    )
+    fake.scripts.answer = lambda _: {"query": {"sig": "abc"}}
+    with pytest.raises(ConfigError, match="OAuth 1.0a cannot cover"):
+        fake.gateway.send("acme", "GET", "/")
+    assert fake.transport.sent == []
+
+
 def test_a_redirect_that_repeats_the_script_s_parameters_is_followed() -> None:
     fake = world()
     numbers = iter("12345")

@@ -4,6 +4,12 @@ BY_NONE = (("authentication_type", ("none",)),)
 BY_BASIC = (("authentication_type", ("basic",)),)
 BY_AWS = (("authentication_type", ("aws_sigv4",)),)
 BY_PASSWORD = (("authentication_type", ("basic", "digest")),)
+BY_OAUTH1 = (("authentication_type", ("oauth1",)),)
+BY_OAUTH1_SECRET = (
+    *BY_OAUTH1,
+    ("oauth1.signature_method", ("HMAC-SHA1", "HMAC-SHA256", "PLAINTEXT")),
+)
+BY_OAUTH1_KEY = (*BY_OAUTH1, ("oauth1.signature_method", ("RSA-SHA1",)))
 BY_BEARER = (("authentication_type", ("bearer",)),)
 BY_ENTERED_TOKEN = (*BY_BEARER, ("token_source", ("entered",)))
 BY_ENCODED_TOKEN = (*BY_BEARER, ("token_encoding", ("base64",)))

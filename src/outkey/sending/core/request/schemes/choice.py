@@ -6,6 +6,7 @@ from typing import assert_never
 from outkey.foundation.core.fields.choices import AuthenticationType
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth1.signature import entered_credentials
 from outkey.sending.core.request.flow import Scheme
 from outkey.sending.core.request.message import Response
 from outkey.sending.core.request.schemes.aws import AwsSignature, aws_signature
@@ -14,6 +15,7 @@ from outkey.sending.core.request.schemes.bearer import Bearer
 from outkey.sending.core.request.schemes.digest import Digest
 from outkey.sending.core.request.schemes.fetched import FetchedToken
 from outkey.sending.core.request.schemes.none import NoAuthentication
+from outkey.sending.core.request.schemes.oauth1 import OAuth1
 from outkey.sending.core.request.schemes.script import Scripted
 
 
@@ -59,5 +61,10 @@ def _base_scheme(
             return Digest(configuration.username, secret("password"))
         case AuthenticationType.AWS_SIGV4:
             return aws_signature(configuration, secret)
+        case AuthenticationType.OAUTH1:
+            return OAuth1(
+                entered_credentials(configuration, secret),
+                needs_token=configuration.has_three_legs,
+            )
         case other:
             assert_never(other)

@@ -3,10 +3,12 @@
 from typing import NamedTuple
 
 from outkey.foundation.core.errors import ConfigError, OutkeyError
+from outkey.foundation.core.fields.choices import AuthenticationType
 from outkey.foundation.core.text import Text
 from outkey.sending.core.request.flow import AuthFlow, RunScript, Scheme, Send
 from outkey.sending.core.request.message import Request
 from outkey.sending.core.request.schemes.digest import Digest
+from outkey.sending.core.request.schemes.oauth1 import OAuth1
 from outkey.sending.core.request.script import SignedParts, with_parts
 
 
@@ -39,14 +41,19 @@ class Scripted(NamedTuple):
 
     def _refuse_unsigned(self, parts: SignedParts) -> None:
         """Refuse parameters beside a scheme whose proof covers the query."""
-        if parts.parameters and isinstance(self.inner, Digest):
-            raise ConfigError(
-                Text(
-                    "the script returned query parameters, which the Authentication"
-                    " Type Digest cannot cover"
-                ),
-                field="script",
-                hint=Text(
-                    "Return headers only, or choose another Authentication Type."
-                ),
-            )
+        if not parts.parameters or not isinstance(self.inner, Digest | OAuth1):
+            return
+        kind = (
+            AuthenticationType.OAUTH1
+            if isinstance(self.inner, OAuth1)
+            else AuthenticationType.DIGEST
+        )
+        raise ConfigError(
+            Text(
+                "the script returned query parameters, which the Authentication"
+                " Type {type} cannot cover",
+                type=kind.label,
+            ),
+            field="script",
+            hint=Text("Return headers only, or choose another Authentication Type."),
+        )

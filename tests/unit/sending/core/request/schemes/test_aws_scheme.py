@@ -29,6 +29,7 @@ from outkey.sending.core.request.message import (
     Source,
 )
 from outkey.sending.core.request.schemes.choice import scheme_of
+from outkey.sending.core.request.script import SignedParts
 
 REQUEST = Request("GET", Origin("https", "sqs.eu-central-1.amazonaws.com", 443), "/")
 NOW = 1440938160.0
@@ -116,7 +117,8 @@ def test_what_a_script_adds_is_signed() -> None:
     )
     flow = scheme_of(scripted, secret).flow(REQUEST)
     assert isinstance(next(flow), RunScript)
-    step = flow.send((Header("X-Amz-Target", "Q.List", Source.SCRIPT),))
+    target = Header("X-Amz-Target", "Q.List", Source.SCRIPT)
+    step = flow.send(SignedParts((target,)))
     assert isinstance(step, NeedTime)
     step = flow.send(NOW)
     assert "x-amz-target" in header(step.request, "Authorization")
