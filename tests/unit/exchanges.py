@@ -801,6 +801,24 @@ ANSWERS = [
         kind="none",
         values={"script": "def compute_auth_header(sync_line):\n    return {}\n"},
     ),
+    # ── OAuth 1.0a ──
+    *(
+        Exchange(
+            f"OAuth 1.0a, {reason}",
+            reason,
+            401,
+            body=body,
+            kind="oauth1",
+            values={"oauth1.consumer_key": "ck"},
+        )
+        for reason, body in {
+            "oauth1-signature": {"message": "The signature is invalid."},
+            "oauth1-consumer": "oauth_problem=consumer_key_unknown",
+            "oauth1-token": {"errors": [{"code": 89, "message": "Invalid or expired"}]},
+            "oauth1-method": "oauth_problem=signature_method_rejected",
+            "oauth1-nonce": {"message": "Invalid nonce - nonce has already been used"},
+        }.items()
+    ),
     # ── TLS ──
     Exchange(
         "nginx, no client certificate",

@@ -13,9 +13,10 @@ from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.fields.choices import Environment
 from outkey.foundation.core.moments import moment_text
 from outkey.foundation.core.secret import Secret
-from outkey.foundation.core.text import Text
+from outkey.foundation.core.text import Text, build_text
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.fields import BY_PATH, secret_label
+from outkey.sending.core.configuration.oauth1_settings import OAUTH1_SECRETS
 from outkey.sending.core.configuration.pasted import (
     FAULTS,
     fault_of,
@@ -69,6 +70,11 @@ def fields_in_use(configuration: Configuration) -> list[Text]:
         fields.append(
             Text("Client Secret") if configuration.uses_oauth2 else Text("Token")
         )
+    elif configuration.uses_oauth1:
+        used = OAUTH1_SECRETS | {"private_key"}
+        names = [name for name in configuration.needed_secrets() if name in used]
+        labels = [BY_PATH["oauth1.consumer_key"].label, *map(secret_label, names)]
+        fields += [build_text(label, {}) for label in labels]
     fields += [
         Text("the header {name}", name=row.key)
         for row in configuration.headers
@@ -93,6 +99,10 @@ def entered_secrets(evidence: Evidence) -> Iterator[tuple[str, Callable[[str], s
         yield "token", tidy_token
     elif "secret_access_key" in configuration.needed_secrets():
         yield "secret_access_key", tidy_value
+    elif configuration.uses_oauth1:
+        for name in configuration.needed_secrets():
+            if name in OAUTH1_SECRETS:
+                yield name, tidy_value
     for row in configuration.headers:
         if row.secret:
             name = row.secret_field

@@ -101,5 +101,9 @@ def is_ours(row: Mention, configuration: Configuration) -> bool:
     if row.kind is _BASIC:
         return configuration.sends_password
     # A key in a header is a token too, but not a Bearer token.
-    is_key = configuration.authentication_type is AuthenticationType.NONE
+    # So are those of OAuth 1.0a.
+    is_key = (
+        configuration.authentication_type is AuthenticationType.NONE
+        or configuration.uses_oauth1
+    )
     return configuration.sends_token or (is_key and not row.is_named)

@@ -581,6 +581,48 @@ _OF_EVIDENCE = (
         "The Token URL responds with invalid_grant.",
     ),
     reason(
+        "oauth1-signature",
+        Cause.INVALID_CREDENTIALS,
+        "The API does not accept the signature",
+        "A signature is wrong if Consumer Secret, Access Token Secret or Private Key is"
+        " wrong, or if the API sees the request at another URL, as behind a proxy.",
+        "An API of OAuth 1.0a responds with signature_invalid, code 32 or words such as"
+        ' "Invalid signature".',
+    ),
+    reason(
+        "oauth1-consumer",
+        Cause.INVALID_CREDENTIALS,
+        "The API does not know the Consumer Key",
+        "Compare Consumer Key with the application's page at the provider, and check"
+        " that the application is active.",
+        "An API of OAuth 1.0a responds with consumer_key_unknown, with"
+        ' consumer_key_rejected, or with words such as "Consumer key is invalid".',
+    ),
+    reason(
+        "oauth1-token",
+        Cause.INVALID_CREDENTIALS,
+        "The API does not accept the Access Token",
+        "Compare Access Token with the provider's page: it belongs to one Consumer Key"
+        " and one account, and may have been replaced or revoked.",
+        "An API of OAuth 1.0a responds with token_rejected, code 89 or words such as"
+        ' "Invalid or expired token".',
+    ),
+    reason(
+        "oauth1-method",
+        Cause.HEADER_FORMAT,
+        "The API expects another Signature Method",
+        "Choose the Signature Method that its documentation names.",
+        "An API of OAuth 1.0a responds with signature_method_rejected or says so.",
+    ),
+    reason(
+        "oauth1-nonce",
+        Cause.UNEXPECTED,
+        "The API has seen this nonce before",
+        "outkey never uses a nonce twice: look for a proxy or a gateway that repeats"
+        " requests, and check this machine's clock.",
+        "An API of OAuth 1.0a responds with nonce_used or says so.",
+    ),
+    reason(
         "login-refused",
         Cause.INVALID_CREDENTIALS,
         "The API refuses the login",

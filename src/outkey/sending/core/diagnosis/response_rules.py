@@ -11,6 +11,7 @@ from outkey.sending.core.diagnosis.aws_errors import by_aws_error
 from outkey.sending.core.diagnosis.comparison import by_comparison
 from outkey.sending.core.diagnosis.evidence import Clue, Evidence, Fix, fix_of
 from outkey.sending.core.diagnosis.mentions import by_mentions
+from outkey.sending.core.diagnosis.oauth1_problems import by_oauth1
 from outkey.sending.core.diagnosis.phrases import by_phrases
 from outkey.sending.core.diagnosis.reasons import REASONS
 from outkey.sending.core.request.challenge import KEY_SCHEMES, KNOWN_SCHEMES
@@ -599,4 +600,5 @@ RULES: tuple[tuple[Callable[[Evidence], Iterator[Clue]], Container[int]], ...] =
     (_by_named_headers, {400, 401, 403}),
     (_by_user, {401}),
     (by_phrases, _ALL),
+    (by_oauth1, {400, 401, 403}),
 )

@@ -190,14 +190,12 @@ def test_its_keys_in_the_document_of_another_type_are_refused(
 ) -> None:
     table = {"base_url": BASE, "authentication_type": "basic", "oauth1": {key: value}}
     with pytest.raises(
-        ConfigError, match="belongs to the Authentication Type OAuth 1.0a"
+        ConfigError, match="belongs to the Authentication Type"
     ) as caught:
         read_draft("shop", table).configuration()
     assert caught.value.field == f"oauth1.{key}"
     stored = build("shop", {"base_url": BASE})
-    with pytest.raises(
-        ConfigError, match="belongs to the Authentication Type OAuth 1.0a"
-    ):
+    with pytest.raises(ConfigError, match="belongs to the Authentication Type"):
         read_draft("shop", table).merged(stored)
 
 
