@@ -44,6 +44,8 @@ def test_only_these_files_reveal_a_secret() -> None:
         "webhooks/adapters/webhook_vault.py",  # the key that seals bodies
         "sending/core/request/sent_secrets.py",
         "sending/core/oauth2/jwt.py",
+        # The temporary token that a browser takes to the provider.
+        "sending/core/oauth1/legs.py",
         "foundation/core/secret.py",
         "webhooks/core/verification/keys.py",  # an HMAC needs the bytes of its key
         # A token that Notion wants a user to enter there.

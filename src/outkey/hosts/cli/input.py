@@ -47,6 +47,13 @@ def read_data(data: str) -> bytes:
         ) from None
 
 
+def read_line(question: str) -> str:
+    """Return a line from a prompt, or from standard input without its line break."""
+    if sys.stdin.isatty():
+        return str(typer.prompt(question))
+    return sys.stdin.readline().strip()
+
+
 def read_secret(field: str, origin: str) -> str:
     """Return a secret from a prompt, or from standard input without its line break."""
     if sys.stdin.isatty():

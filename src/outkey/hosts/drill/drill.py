@@ -64,6 +64,7 @@ _ISSUED = re.compile(r"spar-(at|rt)-[0-9a-f]")
 _LEFT_OUT = re.compile(
     r"tls\.(?!minimum_version)"
     r"|oauth2\.(issuer|(authorization|device|revocation|introspection)_url)"
+    r"|oauth1\.(signature_method|(request|authorization|access)_url)"
 )
 
 

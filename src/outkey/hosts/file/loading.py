@@ -105,6 +105,19 @@ def refuse_stray_lines(document: Document) -> None:
 def _refuse_consent(configurations: Iterable[Configuration]) -> None:
     """Refuse refresh tokens: one that was replaced would be lost with the process."""
     for configuration in configurations:
+        if configuration.has_three_legs:
+            raise ConfigError(
+                Text(
+                    "configuration {name}: the token that a user authorizes could not"
+                    " be stored",
+                    name=configuration.name,
+                ),
+                hint=Text(
+                    "Use outkey.open(), which stores tokens, or name an access_token"
+                    " and its access_token_secret."
+                ),
+                field="oauth1.request_url",
+            )
         if configuration.needs_consent:
             raise ConfigError(
                 Text(

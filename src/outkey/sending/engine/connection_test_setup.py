@@ -1,6 +1,7 @@
 """Preparing a connection test: of a stored configuration, or of an unsaved draft."""
 
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from outkey.foundation.core.errors import ConfigError
@@ -41,9 +42,12 @@ def prepare_test(
     limits = replace(configuration.limits, retries=0)
     configuration = replace(configuration, limits=limits)
     is_unsaved_consent = draft is not None and configuration.needs_consent
+    consent_field = (
+        "oauth1.request_url" if configuration.uses_oauth1 else "oauth2.grant"
+    )
     ports = ConnectionTestPorts(
         send=lambda call: sender.run(exchange(context, call)),
-        ready=_refuse_unsaved_consent
+        ready=partial(_refuse_unsaved_consent, consent_field)
         if is_unsaved_consent
         else lambda: sender.token_actions(configuration, context).ready(),
         probe=lambda: sender.connect(configuration, context),
@@ -53,10 +57,10 @@ def prepare_test(
     return ConnectionTest(context, configuration, ports)
 
 
-def _refuse_unsaved_consent() -> AccessToken:
+def _refuse_unsaved_consent(field: str) -> AccessToken:
     """Refuse to use a consent in a draft: its new refresh token would be lost."""
     raise ConfigError(
         Text("a token that a user agreed to can be tested only after saving"),
         hint=Text("Save the configuration first."),
-        field="oauth2.grant",
+        field=field,
     )

@@ -187,12 +187,17 @@ def _last_test(facts: ConfigurationFacts, fact: str) -> object:
 
 
 def _plain_http(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
-    """Find a Base URL or Token URL without TLS."""
+    """Find a Base URL, Token URL or Request URL without TLS."""
     yield from _finding_if(facts.base_url.lower().startswith("http:"), "base_url")
     configuration = facts.configuration
-    if configuration is not None and configuration.uses_oauth2:
+    if configuration is None:
+        return
+    if configuration.uses_oauth2:
         url = configuration.oauth2.token_url.lower()
         yield from _finding_if(url.startswith("http:"), "oauth2.token_url")
+    if configuration.has_three_legs:
+        url = configuration.oauth1.request_url.lower()
+        yield from _finding_if(url.startswith("http:"), "oauth1.request_url")
 
 
 def _tls_floor(facts: ConfigurationFacts) -> list[FindingPlace]:

@@ -61,9 +61,9 @@ def outdated_tokens(application: Application) -> Iterator[str]:
     given it another one.
     """
     for configuration in application.registry.all():
-        if configuration.needs_consent and _has_refresh_token(
-            application, configuration
-        ):
+        # A token of OAuth 1.0a is not replaced by another one.
+        may_rotate = configuration.needs_consent and configuration.renews_token
+        if may_rotate and _has_refresh_token(application, configuration):
             yield configuration.name
 
 

@@ -11,6 +11,7 @@ from outkey.foundation.core.fields.choices import Grant, Network
 from outkey.foundation.core.moments import duration_text, iso_moment
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.declaring import Commands
+from outkey.hosts.cli.input import read_line
 from outkey.hosts.cli.printing.output import (
     print_json,
     print_line,
@@ -80,7 +81,7 @@ def forget(name: Name, *, as_json: AsJson = False) -> None:
         stored = application.sender.token_actions(application.registry.get(name))
         if stored.would_lose_consent():
             typer.confirm(
-                "The refresh token is lost then, and a user must agree again. Go on?",
+                "The token is lost then, and a user must agree again. Go on?",
                 abort=True,
             )
     token = _change_token(application, name, Tag.TOKEN_FORGOTTEN)
@@ -90,9 +91,18 @@ def forget(name: Name, *, as_json: AsJson = False) -> None:
 
 @tokens_app.command("authorize")
 def authorize(name: Name, *, as_json: AsJson = False) -> None:
-    """Let a user give consent on another device, and wait for it."""
+    """Let a user give consent on another device, and wait for it.
+
+    With OAuth 1.0a it prints the URL where the user agrees, and reads the verifier that
+    the provider shows from standard input.
+    """
     application = open_application()
-    grant = application.registry.get(name).oauth2.grant
+    configuration = application.registry.get(name)
+    if configuration.uses_oauth1:
+        token = _change_token(application, name, Tag.TOKEN_AUTHORIZED)
+        _authorize_out_of_band(token, as_json=as_json)
+        return
+    grant = configuration.oauth2.grant
     if grant is Grant.AUTHORIZATION_CODE:
         raise ConfigError(
             Text("this configuration is authorized in the browser"),
@@ -109,6 +119,21 @@ def authorize(name: Name, *, as_json: AsJson = False) -> None:
     sys.stderr.flush()
     with progress_bar("waiting for consent", round(device.lifetime)) as advance:
         token.wait_for(device, lambda seconds: advance(round(seconds)))
+    _print_status(token.status(), as_json=as_json)
+
+
+def _authorize_out_of_band(token: "TokenActions", *, as_json: bool) -> None:
+    """Print the URL where a user agrees, and read the verifier that it shows."""
+    from outkey.foundation.core.secret import Secret
+    from outkey.sending.core.oauth1.legs import OUT_OF_BAND, authorization_url
+
+    temporary = token.request_legs(OUT_OF_BAND)
+    url = authorization_url(token.configuration, temporary)
+    text = f"Open {url}\nand enter the verifier that the page shows."
+    # With --json on stderr, so that standard output has the document alone.
+    (warn if as_json else print_line)(text)
+    sys.stdout.flush()
+    token.authorize(temporary, Secret(read_line("Verifier")))
     _print_status(token.status(), as_json=as_json)
 
 

@@ -102,7 +102,9 @@ class StoredTokens:
             if not self._rows.swap(configuration, before.generation, row):
                 return None
             dead = bool(row.facts["dead"])
-            self._change_health(configuration, dead=dead, renewed=sealed is not None)
+            # Temporary credentials alone are no token.
+            renewed = sealed is not None and after.access is not None
+            self._change_health(configuration, dead=dead, renewed=renewed)
         return state
 
     def _change_health(

@@ -148,9 +148,8 @@ class Configuration:
     looks_for_marker: bool = attribute(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "fetches_token", self.renews_token or self.has_three_legs
-        )
+        has_session = self.uses_aws_role or self.has_three_legs
+        object.__setattr__(self, "fetches_token", self.renews_token or has_session)
         marker = self.sends_token and bool(self.verification.expired_marker)
         object.__setattr__(self, "looks_for_marker", marker)
 
@@ -182,7 +181,7 @@ class Configuration:
     @property
     def renews_token(self) -> bool:
         """Whether a token that the API refuses is renewed automatically."""
-        return self.uses_oauth2 or self.uses_login or self.uses_aws_role
+        return self.uses_oauth2 or self.uses_login
 
     @property
     def uses_oauth1(self) -> bool:

@@ -95,8 +95,7 @@ def _name_fields(
         REASONS[_WRONG].remedy,
         Text("In use here: {fields}.", fields=join_texts(fields, ", ")),
     ]
-    is_token = configuration.fetches_token and not configuration.uses_aws_role
-    if is_token and _is_renewed_after(response, configuration):
+    if configuration.renews_token and _is_renewed_after(response, configuration):
         remedies.append(_renewed_remedy(configuration))
     remedy = join_texts(remedies)
     suspicions = tuple(
@@ -166,7 +165,7 @@ def _diagnosis_of(
 ) -> Diagnosis:
     """Return the diagnosis of a response from its clues, at least one."""
     suspicions = rank_clues(clues)
-    if configuration.fetches_token and not configuration.uses_aws_role:
+    if configuration.renews_token:
         remedies = _token_remedies(response, configuration)
         suspicions = tuple(
             replace(suspicion, remedy=remedies[suspicion.reason.id])

@@ -56,6 +56,8 @@ _REDIRECTED = {
     "oauth2.token_url": "token-url-wrong",
     "login.path": "login-path-wrong",
     "aws.sts_url": "sts-url-wrong",
+    "oauth1.request_url": "token-url-wrong",
+    "oauth1.access_url": "token-url-wrong",
 }
 _PLAIN = "plain-http-to-tls-port"
 _OTHER_STYLE = {
@@ -150,6 +152,9 @@ def _clues_at_token_url(
         reason, *_ = _AT_LOGIN.get(error.reason, ("unexpected",))
         yield _error_clue(90, reason, error)
         return
+    if configuration.uses_oauth1:
+        yield from _clues_of_legs(error, now)
+        return
     oauth2 = configuration.oauth2
     style = oauth2.client_auth
     refused = error.reason in {"invalid_client", "invalid_dpop_proof", "invalid_grant"}
@@ -184,6 +189,19 @@ def _clues_at_token_url(
         clue = _error_clue(weight, reason, error, fix)
         # The hint of the error belongs to its first reason.
         yield clue if number == 0 else Clue(weight, reason, clue.evidence, fix=fix)
+
+
+def _clues_of_legs(error: errors.TokenEndpointFailed, now: float) -> Iterator[Clue]:
+    """Yield the clues of an error of the URLs of OAuth 1.0a."""
+    skew = abs(round((error.their_time or now) - now))
+    if skew > CLOCK_SKEW_SECONDS:
+        text = Text(
+            "The clocks of the provider and this machine differ by {seconds} seconds.",
+            seconds=skew,
+        )
+        yield Clue(95, "clock-off", text)
+    [reason, *_] = _AT_TOKEN_URL.get(error.reason, (error.reason,))
+    yield _error_clue(90, reason if reason in REASONS else "unexpected", error)
 
 
 def _style_fix(reason: str, configuration: Configuration) -> Fix | None:

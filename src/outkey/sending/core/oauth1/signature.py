@@ -44,6 +44,7 @@ class Credentials(NamedTuple):
     private_key: Secret | None = None
     token: Secret | None = None
     token_secret: Secret | None = None
+    verifier: Secret | None = None  # of a user's authorization
 
 
 class Stamp(NamedTuple):
@@ -107,8 +108,8 @@ def signed_header(
     realm = credentials.realm.replace("\\", "\\\\").replace('"', '\\"')
     parts: list[str | Secret] = [f'OAuth realm="{realm}", ' if realm else "OAuth "]
     parts += [f'{encode(name)}="{encode(value)}", ' for name, value in parameters]
-    if credentials.token is not None:
-        parts += ['oauth_token="', credentials.token.derive(encode), '", ']
+    for name, secret in _secret_parameters(credentials):
+        parts += [f'{name}="', secret.derive(encode), '", ']
     parts += ['oauth_signature="', signature.derive(encode), '"']
     return Header("Authorization", Secret.joined(*parts), Source.AUTHENTICATION)
 
@@ -124,6 +125,12 @@ def _protocol_parameters(credentials: Credentials, stamp: Stamp) -> Parameters:
     )
 
 
+def _secret_parameters(credentials: Credentials) -> list[tuple[str, Secret]]:
+    """Return the protocol parameters that are secret."""
+    named = {"oauth_token": credentials.token, "oauth_verifier": credentials.verifier}
+    return [(name, secret) for name, secret in named.items() if secret is not None]
+
+
 def signature_of(
     request: Request,
     credentials: Credentials,
@@ -133,7 +140,7 @@ def signature_of(
     """Return the value of `oauth_signature`, before it is encoded."""
     if credentials.method is SignatureMethod.PLAINTEXT:
         return _key_of(credentials)
-    base = _base_string(request, credentials.token, parameters)
+    base = _base_string(request, credentials, parameters)
     if credentials.private_key is not None:
         return sign_by_key(base, credentials.private_key)
     sign = partial(_hmac_of, _HASHES[credentials.method])
@@ -154,33 +161,35 @@ def _hmac_of(name: str, key_and_base: str) -> str:
 
 
 def _base_string(
-    request: Request, token: Secret | None, parameters: Parameters
+    request: Request, credentials: Credentials, parameters: Parameters
 ) -> Secret:
     """Return the text that is signed; it is secret, like the token in it."""
-    build = partial(base_string, request.method, request.origin, parameters)
-    target = request.wire_target()
-    return Secret.joined(
-        token or "", _BETWEEN, target, _BETWEEN, _form_of(request)
-    ).derive(build)
+    secrets = _secret_parameters(credentials)
+    names = tuple(name for name, _ in secrets)
+    build = partial(base_string, request.method, request.origin, parameters, names)
+    parts: list[str | Secret] = []
+    for _, secret in secrets:
+        parts += [secret, _BETWEEN]
+    parts += [request.wire_target(), _BETWEEN, _form_of(request)]
+    return Secret.joined(*parts).derive(build)
 
 
 def base_string(
     method: str,
     origin: Origin,
     parameters: Parameters,
-    token_target_form: str,
+    names: tuple[str, ...],
+    secret_parts: str,
 ) -> str:
     """Return the signature base string (RFC 5849 §3.4.1).
 
-    `token_target_form` has the token, the target and the form of the body, one below
-    the other, each possibly empty.
+    `secret_parts` has the values of the secret parameters of these names, the target
+    and the form of the body, one below the other.
     """
-    token, _, rest = token_target_form.partition(_BETWEEN)
-    target, _, form = rest.partition(_BETWEEN)
+    *values, target, form = secret_parts.split(_BETWEEN, len(names) + 1)
     path, _, query = target.partition("?")
     pairs = [(encode(name), encode(value)) for name, value in parameters]
-    if token:
-        pairs.append(("oauth_token", encode(token)))
+    pairs += zip(names, map(encode, values), strict=True)
     pairs += _encoded_pairs(query)
     pairs += _encoded_pairs(form)
     normalized = "&".join(f"{name}={value}" for name, value in sorted(pairs))

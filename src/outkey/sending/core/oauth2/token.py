@@ -58,6 +58,9 @@ class TokenContent:
     refresh: Secret | None = None
     proof_key: Secret | None = None
     token_secret: Secret | None = None  # of OAuth 1.0a
+    # Temporary credentials of OAuth 1.0a, while a user is at the provider. Until the
+    # first user has agreed, the access token beside them is empty.
+    temporary: Secret | None = None
 
     def packed(self) -> Secret:
         """Return all of it as one secret, to be sealed."""
@@ -66,6 +69,7 @@ class TokenContent:
             "refresh": self.refresh,
             "proof_key": self.proof_key,
             "token_secret": self.token_secret,
+            "temporary": self.temporary,
         }
         parts: list[str | Secret] = []
         for name, secret in named.items():
@@ -90,6 +94,7 @@ class TokenContent:
             refresh=part("refresh") or None,
             proof_key=part("proof_key") or None,
             token_secret=part("token_secret") or None,
+            temporary=part("temporary") or None,
         )
 
 
@@ -126,7 +131,7 @@ class TokenState:
     def access(self) -> AccessToken | None:
         """The token to send, if there is one."""
         content = self.content
-        if content is None:
+        if content is None or not content.access:
             return None
         return AccessToken(content.access, self.kind, content.token_secret)
 
@@ -138,13 +143,19 @@ class TokenState:
         """Return the state of the token."""
         if self.dead:
             return State.REAUTHORIZATION_NEEDED
-        if self.content is None or not self.lifetime:
-            return State.NONE if self.content is None else State.EXPIRED
+        if self.access is None or not self.lifetime:
+            return State.NONE if self.access is None else State.EXPIRED
         left = self.expires_at - now
         if left <= 0:
             return State.EXPIRED
         leeway = self.leeway(configuration.leeway_seconds)
         return State.STALE if left <= leeway else State.FRESH
+
+    def begun(self, temporary: Secret) -> "TokenState":
+        """Return the state while a user authorizes another token; this one stays."""
+        content = self.content or TokenContent(Secret(""))
+        content = replace(content, temporary=temporary)
+        return replace(self, serial=self.serial + 1, content=content)
 
     def for_basis(self, basis: str) -> "TokenState":
         """Return the state for the present settings of the configuration.

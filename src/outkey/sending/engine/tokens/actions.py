@@ -19,6 +19,7 @@ from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.checks import refuse_unsendable
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.oauth1.legs import TemporaryToken
 from outkey.sending.core.oauth2 import grants
 from outkey.sending.core.oauth2.grants import Consent, DeviceCode
 from outkey.sending.core.oauth2.responses import (
@@ -89,8 +90,10 @@ class TokenActions:
         """Return the status of the stored token; sends nothing."""
         state, freshness = self._manager.state()
         error = state.error or None
-        if state.content is None:
+        if state.access is None:
             return TokenStatus(freshness, error=error)
+        if self.configuration.has_three_legs:  # such a token states no end
+            return TokenStatus(freshness, last_renewed_at=state.obtained_at)
         return TokenStatus(
             freshness,
             expires_at=state.expires_at,
@@ -105,6 +108,11 @@ class TokenActions:
         configuration = self.configuration
         grant = configuration.oauth2.grant if configuration.uses_oauth2 else None
         actions: set[TokenAction] = set()
+        if configuration.has_three_legs:
+            actions.add(TokenAction.CONNECT)
+            if status.state is not State.NONE:
+                actions.add(TokenAction.FORGET)
+            return actions
         if grant is Grant.AUTHORIZATION_CODE:
             actions.add(TokenAction.CONNECT)
         if grant in _WITHOUT_USER or status.state not in _WITHOUT_TOKEN:
@@ -127,6 +135,8 @@ class TokenActions:
     def would_lose_consent(self) -> bool:
         """Whether a user must agree again after the token is deleted."""
         state, _ = self._manager.state()
+        if self.configuration.has_three_legs:
+            return state.access is not None
         has_refresh = state.content is not None and state.content.refresh is not None
         return has_refresh and self.configuration.needs_consent
 
@@ -211,6 +221,39 @@ class TokenActions:
         nonce = grants.expected_nonce(self.configuration, consent)
         self.run(self._manager.redeem(parameters, nonce))
 
+    def request_legs(self, callback: str) -> TemporaryToken:
+        """Request the temporary credentials of OAuth 1.0a (RFC 5849 §2.1)."""
+        self._refuse_two_legs()
+        refuse_unsendable(self.configuration)
+        temporary: TemporaryToken = self.run(self._manager.begin(callback))
+        return temporary
+
+    def store_temporary(self, temporary: TemporaryToken) -> None:
+        """Store temporary credentials, sealed, until the user comes back."""
+        self.run(self._manager.store_temporary(temporary))
+
+    def stored_temporary(self) -> TemporaryToken | None:
+        """Return the temporary credentials that are stored, if there are any."""
+        return self._manager.temporary()
+
+    def authorize(self, temporary: TemporaryToken, verifier: Secret) -> None:
+        """Exchange what a user authorized for a token, and store it."""
+        self._refuse_two_legs()
+        self.run(self._manager.authorize(temporary, verifier))
+
+    def _refuse_two_legs(self) -> None:
+        """Refuse a configuration that no user has to authorize."""
+        if self.configuration.has_three_legs:
+            return
+        raise ConfigError(
+            Text("no user has to authorize this configuration"),
+            field="oauth1.request_url",
+            hint=Text(
+                "Enter Request URL, Authorization URL and Access URL, and clear Access"
+                " Token."
+            ),
+        )
+
     def device_code(self) -> DeviceCode:
         """Request a code that a user enters on another device (RFC 8628)."""
         self._refuse_grant(Grant.DEVICE_CODE, Text("the Grant is not Device code"))
@@ -253,7 +296,9 @@ class TokenActions:
 
     @property
     def _manager(self) -> TokenManager:
-        if not self.configuration.fetches_token:
+        if self.configuration.uses_oauth1:
+            self._refuse_two_legs()
+        elif not self.configuration.fetches_token:
             message = Text(
                 "this configuration uses neither OAuth 2.0, nor a login, nor a role"
             )

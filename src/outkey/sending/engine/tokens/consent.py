@@ -17,6 +17,7 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth1.legs import authorization_url
 from outkey.sending.core.oauth2.grants import Consent, consent_for, refuse_other_issuer
 from outkey.sending.core.oauth2.responses import authorization_failure
 from outkey.sending.engine.tokens.actions import TokenActions
@@ -56,9 +57,15 @@ class Consents:
 
         There is one for each configuration, and only the newest few are stored.
         """
-        state = secrets.token_urlsafe(32)
-        url = actions.consent_url(self._consent(state, redirect_url))
         configuration = actions.configuration
+        if configuration.has_three_legs:
+            temporary = actions.request_legs(redirect_url)
+            actions.store_temporary(temporary)
+            state = _mark_of(temporary.token)
+            url = authorization_url(configuration, temporary)
+        else:
+            state = secrets.token_urlsafe(32)
+            url = actions.consent_url(self._consent(state, redirect_url))
         self.pending[configuration.record] = PendingConsent(
             state=state,
             version=configuration.version,
@@ -78,7 +85,14 @@ class Consents:
         pending = self.pending.get(actions.configuration.record)
         if pending is None or pending["version"] != actions.configuration.version:
             return None
-        return actions.consent_url(self._consent(pending["state"], redirect_url))
+        if not actions.configuration.has_three_legs:
+            return actions.consent_url(self._consent(pending["state"], redirect_url))
+        temporary = actions.stored_temporary()
+        if temporary is None or not is_same(
+            pending["state"], _mark_of(temporary.token)
+        ):
+            return None  # another user has begun one since
+        return authorization_url(actions.configuration, temporary)
 
     def accept(
         self,
@@ -92,7 +106,7 @@ class Consents:
         `find` returns the configuration as it is stored now.
         """
         pending = self.pending.get(record)
-        state = _only_value(parameters, "state")
+        state = _state_in(parameters)
         if pending is None or not is_same(pending["state"], state):
             raise self._unknown()
         del self.pending[record]
@@ -121,7 +135,21 @@ class Consents:
         redirect_url: str,
     ) -> None:
         """Exchange the code of an accepted consent for tokens, and store them."""
+        if actions.configuration.has_three_legs:
+            self._authorize(actions, parameters, state)
+            return
         actions.redeem(code_of(parameters), self._consent(state, redirect_url))
+
+    def _authorize(
+        self, actions: TokenActions, parameters: Parameters, state: str
+    ) -> None:
+        """Exchange the verifier of OAuth 1.0a, for the token that was stored for it."""
+        verifier = verifier_of(parameters)
+        temporary = actions.stored_temporary()
+        if temporary is None or not is_same(state, _mark_of(temporary.token)):
+            message = Text("another authorization was begun in the meantime")
+            raise ConfigError(message, hint=_BEGIN_AGAIN)
+        actions.authorize(temporary, verifier)
 
     def _consent(self, state: str, redirect_url: str) -> Consent:
         # The PKCE verifier is derived, so that no table of sessions holds it.
@@ -147,6 +175,33 @@ def code_of(parameters: Parameters) -> Secret:
         message = Text("the provider sent no code")
         raise ConfigError(message, hint=_BEGIN_AGAIN)
     return Secret(code)
+
+
+def verifier_of(parameters: Parameters) -> Secret:
+    """Return the verifier of OAuth 1.0a, or raise that the user did not agree.
+
+    A refusal is `denied` at Twitter, and a problem or just no verifier elsewhere.
+    """
+    if "denied" in parameters or "oauth_problem" in parameters:
+        raise authorization_failure("access_denied")
+    verifier = _only_value(parameters, "oauth_verifier")
+    if not verifier:
+        message = Text("the provider sent no verifier")
+        raise ConfigError(message, hint=_BEGIN_AGAIN)
+    return Secret(verifier)
+
+
+def _state_in(parameters: Parameters) -> str:
+    """Return the state that a browser brings; for OAuth 1.0a a mark of its token."""
+    for name in ("oauth_token", "denied"):
+        if token := _only_value(parameters, name):
+            return _mark_of(Secret(token))
+    return _only_value(parameters, "state")
+
+
+def _mark_of(token: Secret) -> str:
+    """Return a hash of a temporary token: a session is stored in plain text."""
+    return token.fingerprint(b"outkey.oauth1").hex()
 
 
 def _only_value(parameters: Parameters, name: str) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from outkey.foundation.core import errors
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth1.legs import TemporaryToken
 from outkey.sending.core.oauth2.client_auth import Parameters
 from outkey.sending.core.oauth2.responses import reason_of, refuse_other_nonce
 from outkey.sending.core.oauth2.token import (
@@ -32,6 +33,7 @@ from outkey.sending.core.request.message import (
 )
 from outkey.sending.engine.tokens.aws_role_source import AwsRoleSource
 from outkey.sending.engine.tokens.login_source import LoginSource
+from outkey.sending.engine.tokens.oauth1_source import OAuth1Source
 from outkey.sending.engine.tokens.oauth2_source import OAuth2Source
 from outkey.sending.engine.tokens.token_cache import CachedToken, cache_key
 from outkey.sending.engine.tokens.token_source import (
@@ -65,7 +67,13 @@ class TokenManager:
             return LoginSource(self.context, self.configuration)
         if self.configuration.uses_aws_role:
             return AwsRoleSource(self.context, self.configuration)
+        if self.configuration.has_three_legs:
+            return self._legs
         return OAuth2Source(self.context, self.configuration)
+
+    @property
+    def _legs(self) -> OAuth1Source:
+        return OAuth1Source(self.context, self.configuration)
 
     @property
     def _cache_key(self) -> str:
@@ -126,6 +134,42 @@ class TokenManager:
         result = yield from source.redeem(parameters)
         try:
             refuse_other_nonce(result.response, nonce)
+            yield from self._replace_state(lambda empty: result.granted(empty, at))
+        except errors.TokenEndpointFailed as error:
+            result.explain(error)
+            raise
+
+    # ── the legs of OAuth 1.0a ──────────────────────────────────────────────────────
+
+    def begin(self, callback: str) -> Steps[TemporaryToken]:
+        """Request the temporary credentials of a user's authorization."""
+        return (yield from self._legs.begin(callback))
+
+    def store_temporary(self, temporary: TemporaryToken) -> Steps[None]:
+        """Store temporary credentials until the user comes back; the token stays."""
+        clock = self.context.clock
+        deadline = clock.monotonic() + _MAX_WAIT
+        while clock.monotonic() < deadline:
+            before = self.context.tokens.read(self.configuration)
+            state = before.for_basis(self._source.basis).begun(temporary.packed())
+            stored = self.context.tokens.swap(self.configuration, before, state)
+            if stored is not None:
+                self._cache(stored)
+                return
+            yield Wait(_FIRST_POLL * self.context.jitter())
+        raise self._source.failure("waiting")
+
+    def temporary(self) -> TemporaryToken | None:
+        """Return the temporary credentials that are stored, if there are any."""
+        content = self.state()[0].content
+        packed = content.temporary if content else None
+        return TemporaryToken.unpacked(packed) if packed else None
+
+    def authorize(self, temporary: TemporaryToken, verifier: Secret) -> Steps[None]:
+        """Exchange what a user authorized for a token, which replaces any other."""
+        at = self.context.clock.now()
+        result = yield from self._legs.redeem(temporary, verifier)
+        try:
             yield from self._replace_state(lambda empty: result.granted(empty, at))
         except errors.TokenEndpointFailed as error:
             result.explain(error)

@@ -17,6 +17,13 @@ from outkey.sending.core.oauth2.responses import parse_document
 from outkey.sending.core.request.message import BODY_READ, Response
 
 _TOKENS = frozenset({"access_token", "id_token", "refresh_token"})
+# Those of OAuth 2.0, and of OAuth 1.0a as "OAuth Problem Reporting" has them.
+_ERRORS = (
+    "error",
+    "error_description",
+    "oauth_problem",
+    "oauth_problem_advice",
+)
 # A provider may derive an unrecognizable value from a secret.
 _LONG_WORD = re.compile(r"\S{24,}")
 
@@ -51,7 +58,7 @@ def show_words(
 
 def words_in(document: Mapping[str, object]) -> str:
     """Return the error of a document and its description, in one line."""
-    parts = [document.get("error"), document.get("error_description")]
+    parts = [document.get(name) for name in _ERRORS]
     words = ": ".join(part for part in parts if isinstance(part, str) and part)
     return printable_line(words)
 

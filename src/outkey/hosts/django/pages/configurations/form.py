@@ -85,9 +85,10 @@ class FormRow:
     findings: list[Finding] = dataclasses.field(default_factory=list)
 
 
-def condition_as_json(field: Field) -> str:
-    """Return when a field is shown, as the page's script reads it."""
-    return json.dumps(field.alternatives) if field.alternatives else ""
+def condition_as_json(*fields: Field) -> str:
+    """Return when one of some fields is shown, as the page's script reads it."""
+    alternatives = [each for field in fields for each in field.alternatives]
+    return json.dumps(alternatives) if alternatives else ""
 
 
 class ConfigurationForm:

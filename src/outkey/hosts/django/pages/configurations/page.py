@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from outkey.administration.engine.editing.editing import Edit, Errors, add_error
 from outkey.foundation.core.errors import ConfigError, OutkeyError
+from outkey.foundation.core.fields.field_kinds import Tab
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
@@ -43,9 +44,11 @@ from outkey.hosts.django.pages.configurations.tested_drafts import (
     good_test_of,
 )
 from outkey.hosts.django.pages.configurations.token_panel import (
+    CONSENT_URLS,
     TOKEN_TABS,
     panel_for,
     redirect_url,
+    token_tab,
 )
 from outkey.hosts.django.pages.installation.activity_rows import history_of
 from outkey.hosts.django.pages.shell import (
@@ -114,7 +117,9 @@ def save(request: HttpRequest, stored: Configuration | None) -> HttpResponse:
     message = f"{done} {_step_after_save(saved, good_test)}"
     messages.success(request, message, extra_tags=UNTIL_TESTED)
     # What is left to do for a consent is on that tab.
-    place = "#oauth2" if stored is None and saved.needs_consent else ""
+    place = ""
+    if stored is None and saved.needs_consent:
+        place = f"#{token_tab(saved).name.lower()}"
     return HttpResponseRedirect(url_of("change", saved) + place)
 
 
@@ -221,7 +226,8 @@ def form_page(
         "test_path": form.test_path(findings),
         "top": form.findings_of_no_field(findings),
         "token_tabs": TOKEN_TABS,
-        "redirect_when": condition_as_json(BY_PATH["oauth2.authorization_url"]),
+        "redirect_when": condition_as_json(*map(BY_PATH.__getitem__, CONSENT_URLS)),
+        "redirect_tab": (token_tab(stored) if stored else Tab.OAUTH2).name,
         "editable": may(request, Permission.CHANGE if stored else Permission.ADD),
         "may_test": may_test,
         "may_run": may_test and may(request, Permission.EDIT_SCRIPT),

@@ -28,7 +28,9 @@ STATES: dict[State, Promise] = {
     State.EXPIRED: _("expired"),
     State.REAUTHORIZATION_NEEDED: _("reauthorization needed"),
 }
-TOKEN_TABS = (Tab.OAUTH2.name, Tab.LOGIN.name, Tab.AWS.name)
+TOKEN_TABS = (Tab.OAUTH2.name, Tab.OAUTH1.name, Tab.LOGIN.name, Tab.AWS.name)
+# Where a user agrees in the browser, and comes back by the redirect URL.
+CONSENT_URLS = ("oauth2.authorization_url", "oauth1.authorization_url")
 PERMISSIONS = {
     TokenAction.CONNECT: Permission.SET_SECRET,
     TokenAction.RENEW: Permission.TEST,
@@ -60,6 +62,13 @@ class TokenPanel:
         return self.stored.oauth2.grant if self.stored.uses_oauth2 else None
 
     @property
+    def needs_user(self) -> bool:
+        """Whether a user has to agree in the browser before requests can be sent."""
+        is_first = self.status is not None and self.status.state is State.NONE
+        by_browser = self.grant is Grant.AUTHORIZATION_CODE or self.stored.uses_oauth1
+        return is_first and by_browser
+
+    @property
     def words(self) -> object:
         """The state as the page shows it."""
         return STATES[self.status.state] if self.status else ""
@@ -79,6 +88,8 @@ def token_tab(stored: Configuration) -> Tab:
     """Return the tab of the form that shows the token of a configuration."""
     if stored.uses_aws_role:
         return Tab.AWS
+    if stored.uses_oauth1:
+        return Tab.OAUTH1
     return Tab.LOGIN if stored.uses_login else Tab.OAUTH2
 
 

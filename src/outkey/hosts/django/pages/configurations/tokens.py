@@ -168,15 +168,19 @@ def connect(request: HttpRequest, record: UUID) -> HttpResponse:
         actions = administration.token(
             installation().sender, stored.name, Tag.TOKEN_AUTHORIZED
         )
-        url = _consents_of(request).begin(actions, redirect_url(request, record))
+        with limited_concurrency():
+            url = _consents_of(request).begin(actions, redirect_url(request, record))
         origin = parse_endpoint(url, "").origin
     except OutkeyError as error:
         messages.error(request, message_of(error))
         return _redirect_to_token(stored)
+    is_oauth1 = stored.uses_oauth1
+    token_url = stored.oauth1.access_url if is_oauth1 else stored.oauth2.token_url
     context = {
         "title": _("Connect %s") % stored.name,
         "where": origin,
-        "token_where": parse_endpoint(stored.oauth2.token_url, "").origin,
+        "token_where": parse_endpoint(token_url, "").origin,
+        "tab": token_tab(stored).name.lower(),
         "base_where": stored.base.origin,
         "record": record,
     }
