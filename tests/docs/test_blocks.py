@@ -20,11 +20,14 @@ import pytest
 
 import outkey
 from cli.conftest import Terminal
+from cli.test_oauth1 import Agreeing
 from cli.test_project import Project, make_project
 from docs.blocks import API, ROOT, Block, Shell, blocks_of, matches, pages
 from outkey.administration.adapters.policy_file import read_policy
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.spar import Spar
+from outkey.spar.oauth1 import CONSUMER_SECRET
+from outkey.spar.records import OAUTH1_TOKEN, OAUTH1_TOKEN_SECRET
 from outkey.testing.canary import Canaries
 from ports import free_port
 
@@ -241,6 +244,16 @@ client_secret = "env:ACME_CLIENT_SECRET"
     shell.replaced["https://login.acme.example"] = f"{shell.spar.issuer} --internal"
 
 
+def prepare_oauth1(shell: Shell) -> None:
+    shell.spar.authorization.oauth1.temporary = Agreeing()
+    for name in ("shop", "legs"):
+        command = f"outkey secret set {name} consumer_secret"
+        shell.stdin[command] = CONSUMER_SECRET
+    shell.stdin["outkey secret set shop access_token_secret"] = OAUTH1_TOKEN_SECRET
+    shell.stdin["outkey secret set shop access_token"] = OAUTH1_TOKEN
+    shell.stdin["outkey token authorize legs"] = "12345678\n"
+
+
 def prepare_script(shell: Shell) -> None:
     (block,) = (
         block
@@ -286,6 +299,7 @@ PREPARED: dict[str, Callable[[Shell], None]] = {
     "docs/guide/drill.md": prepare_acme,
     "docs/guide/http-api.md": prepare_acme,
     "docs/guide/import.md": prepare_import,
+    "docs/guide/oauth1.md": prepare_oauth1,
     "docs/guide/oauth2.md": prepare_oauth2,
     "docs/guide/pages.md": prepare_users,
     "docs/guide/posture.md": prepare_acme,

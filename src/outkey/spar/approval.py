@@ -10,7 +10,7 @@ from outkey.spar.token_requests import NO_STORE, authenticate_client, read_form
 
 ISSUER_PATH = "/oauth"
 # Loopback with any port (RFC 8252 §7.3) and names reserved by RFC 2606, no fragment.
-_REDIRECT = re.compile(
+REDIRECT = re.compile(
     r"https?://(127\.0\.0\.1|\[::1\]|localhost|[\w.-]+\.(example|test))"
     r"(:\d+)?(/[!\"$-~]*)?",
     re.ASCII,
@@ -29,7 +29,7 @@ def authorize(stage: Stage) -> None:
     uri = stage.query.get("redirect_uri", "")
     if not stage.authority.knows(
         stage.query.get("client_id", "")
-    ) or not _REDIRECT.fullmatch(uri):
+    ) or not REDIRECT.fullmatch(uri):
         # RFC 6749 §4.1.2.1: never redirect to a URL that cannot be trusted.
         send_page(stage, 400, "Unknown client or redirect_uri")
         return

@@ -19,6 +19,7 @@ from outkey.spar.records import (
     Family,
     Fields,
     GrantCounts,
+    OAuth1Tokens,
     OAuthError,
     Refresh,
     Terms,
@@ -56,6 +57,7 @@ class Authority:
         self._user_codes: dict[str, Device] = {}
         self._next: deque[str] = deque()
         self._assertions: set[str] = set()
+        self.oauth1 = OAuth1Tokens()
         self._requests: Counter[str] = Counter()
         self._reuses = 0
 

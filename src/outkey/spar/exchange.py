@@ -74,6 +74,7 @@ class Stage:
     method: str
     path: str
     query: dict[str, str]
+    raw_query: str
     headers: dict[str, str]
     body: bytes
     server: str

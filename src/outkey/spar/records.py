@@ -4,7 +4,7 @@ import json
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -138,3 +138,38 @@ def claims_of(assertion: str, key_or_secret: str) -> Fields:
         return jwt.decode(assertion, key, algorithms=["ES256", "HS256"]).claims
     except (errors.JoseError, ValueError):
         return {}
+
+
+# ── OAuth 1.0a ────────────────────────────────────────────────────────────────────────
+
+OAUTH1_TOKEN = "spar-access-token"  # noqa: S105 - made up and public
+OAUTH1_TOKEN_SECRET = "spar-access-token-secret"  # noqa: S105 - as well
+_MOST_NONCES = 10_000
+
+
+@dataclass
+class OAuth1Temporary:
+    """Temporary credentials, and the verifier once a user has agreed."""
+
+    secret: str
+    callback: str
+    verifier: str = ""
+
+
+@dataclass
+class OAuth1Tokens:
+    """The tokens and the nonces of the provider of OAuth 1.0a."""
+
+    tokens: dict[str, str] = field(
+        default_factory=lambda: {OAUTH1_TOKEN: OAUTH1_TOKEN_SECRET}
+    )
+    temporary: dict[str, OAuth1Temporary] = field(default_factory=dict)
+    _nonces: set[tuple[str, str]] = field(default_factory=set)
+
+    def use_nonce(self, stamp: tuple[str, str]) -> bool:
+        """Whether a nonce was not used with this time before (RFC 5849 §3.3)."""
+        if len(self._nonces) >= _MOST_NONCES:
+            self._nonces.clear()
+        count = len(self._nonces)
+        self._nonces.add(stamp)
+        return len(self._nonces) > count

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from outkey.spar.authorization import AUTHORIZATION
 from outkey.spar.exchange import Stage
 from outkey.spar.logins import LOGINS, PASSWORD, USERNAME
+from outkey.spar.oauth1 import OAUTH1
 from outkey.spar.records import OAuthError
 from outkey.spar.records_api import records
 from outkey.spar.token_requests import refuse
@@ -353,4 +354,5 @@ SCENES: dict[str, Callable[[Stage], None]] = {
     "drill": _play_drill,
     **AUTHORIZATION,
     **LOGINS,
+    **OAUTH1,
 }

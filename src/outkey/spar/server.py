@@ -184,6 +184,7 @@ class SparHandler(BaseHTTPRequestHandler):
             method=self.command,
             path=parts.path,
             query=dict(parse_qsl(parts.query)),
+            raw_query=parts.query,
             headers={name.lower(): value for name, value in headers},
             body=body,
             server=self.server.name,
