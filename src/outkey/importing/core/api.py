@@ -18,6 +18,7 @@ from outkey.importing.core.seen import (
     AwsAuth,
     KeyAuth,
     LoginAuth,
+    OAuth1Auth,
     PasswordAuth,
     SeenApi,
     SeenRequest,
@@ -217,7 +218,9 @@ def _first_auth(
             isinstance(auth, PasswordAuth | TokenAuth) for auth in credentials
         )
         value = request.header("Authorization")
-        if value and not any(isinstance(auth, AwsAuth) for auth in credentials):
+        if value and not any(
+            isinstance(auth, AwsAuth | OAuth1Auth) for auth in credentials
+        ):
             if has_header:  # a header that is given wins over one that is computed
                 credentials = [
                     auth for auth in credentials if isinstance(auth, KeyAuth)

@@ -6,6 +6,7 @@ Each has other names for the same settings; all of them are tried.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from outkey.foundation.core.fields.choices import SignatureMethod
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.text import Text
 from outkey.importing.core.readers.tree import Table, text_of
@@ -15,6 +16,7 @@ from outkey.importing.core.seen import (
     AwsAuth,
     KeyAuth,
     LoginAuth,
+    OAuth1Auth,
     OAuth2Auth,
     PasswordAuth,
     TokenAuth,
@@ -27,7 +29,7 @@ from outkey.sending.core.configuration.placeholders import (
 
 # Returns a setting under the first of some names that has a value, "" without one.
 Get = Callable[..., str]
-_SCRIPTS = frozenset({"oauth1", "jwt", "hawk", "edgegrid", "akamai-edgegrid", "wsse"})
+_SCRIPTS = frozenset({"jwt", "hawk", "edgegrid", "akamai-edgegrid", "wsse"})
 _GRANTS = {
     "client_credentials": "client_credentials",
     "clientCredentials": "client_credentials",
@@ -149,10 +151,35 @@ def aws_auth(get: Get) -> tuple[Auth, ...]:
     return (keys,)
 
 
+def _oauth1_auth(get: Get) -> tuple[Auth, ...]:
+    """Return the settings of OAuth 1.0a."""
+    token = get("token", "tokenKey", "accessToken", "access_token")
+    secrets = {"consumer_secret": get("consumerSecret", "consumer_secret")}
+    method = get("signatureMethod", "signature_method", "signatureEncoding")
+    if method == SignatureMethod.RSA_SHA1:
+        secrets = {"private_key": get("privateKey", "private_key")}
+    if token:
+        secrets["access_token"] = token
+        if method != SignatureMethod.RSA_SHA1:
+            secrets["access_token_secret"] = get(
+                "tokenSecret", "token_secret", "accessTokenSecret"
+            )
+    settings = {
+        "consumer_key": get("consumerKey", "consumer_key"),
+        "signature_method": method,
+        "realm": get("realm"),
+        "request_url": get("requestTokenUrl"),
+        "authorization_url": get("authorizationUrl", "authorizeUrl"),
+        "access_url": get("accessTokenUrl"),
+    }
+    return (OAuth1Auth(settings, secrets),)
+
+
 MAKERS: Mapping[str, Callable[[Get], tuple[Auth, ...]]] = {
     "basic": _basic_auth,
     "digest": _digest_auth,
     "bearer": _bearer_auth,
+    "oauth1": _oauth1_auth,
     "apikey": _key_auth,
     "api-key": _key_auth,
     "awsv4": aws_auth,

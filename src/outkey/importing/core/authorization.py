@@ -3,11 +3,19 @@
 import binascii
 import re
 from base64 import b64decode
+from urllib.parse import unquote
 
+from outkey.foundation.core.fields.choices import SignatureMethod
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.text import Text
 from outkey.importing.core.report import ImportReport
-from outkey.importing.core.seen import Auth, KeyAuth, PasswordAuth, TokenAuth
+from outkey.importing.core.seen import (
+    Auth,
+    KeyAuth,
+    OAuth1Auth,
+    PasswordAuth,
+    TokenAuth,
+)
 from outkey.sending.core.configuration.custom_rows import PLACEHOLDER
 from outkey.sending.core.configuration.placeholders import is_placeholder
 
@@ -17,6 +25,7 @@ _PARAMETER_AND_SECRET = re.compile(
 )
 _DIGEST_USER = re.compile(r"username=\"([^\"]{0,200})\"")
 _SHORTEST_PAIR = 12
+_OAUTH1_PARAMETER = re.compile(r"(\w{1,40})=\"?([^\",]{0,2000})\"?")
 _SIGNATURES = ("aws4-", "oauth ", "hawk ", "signature ", "hmac")
 
 
@@ -31,12 +40,7 @@ def authorization(value: str, report: ImportReport) -> list[Auth]:
         username = _DIGEST_USER.search(value)
         return [PasswordAuth(username[1] if username else "", None, is_digest=True)]
     if lower.startswith(_SIGNATURES):
-        report.note_dropped(
-            "Authorization",
-            Text("it signs one request only: write a script"),
-            Level.ERROR,
-        )
-        return []
+        return _signed_header(value, report)
     if lower.startswith("basic "):
         return [basic_header(value[6:].strip(), report)]
     inner = _PARAMETER_AND_SECRET.fullmatch(value)
@@ -62,6 +66,42 @@ def encoded_pair(value: str) -> tuple[str, str] | None:
     username, _, token = pair.partition(":")
     is_readable = pair.isprintable() and " " not in pair and ":" not in token
     return (username, token) if username and token and is_readable else None
+
+
+def _signed_header(value: str, report: ImportReport) -> list[Auth]:
+    """Return what a header says that signs one request."""
+    lower = value.lower()
+    if lower.startswith("oauth ") and "oauth_signature=" in lower:
+        return [_oauth1_header(value, report)]
+    report.note_dropped(
+        "Authorization",
+        Text("it signs one request only: write a script"),
+        Level.ERROR,
+    )
+    return []
+
+
+def _oauth1_header(value: str, report: ImportReport) -> OAuth1Auth:
+    """Return what a signed header of OAuth 1.0a says; it has none of the secrets."""
+    report.note_changed(
+        "Authorization", Text("OAuth 1.0a signs each request anew: enter the secrets")
+    )
+    used = {
+        name.lower(): unquote(text) for name, text in _OAUTH1_PARAMETER.findall(value)
+    }
+    method = used.get("oauth_signature_method", "")
+    is_by_key = method == SignatureMethod.RSA_SHA1
+    secrets = {"private_key" if is_by_key else "consumer_secret": ""}
+    if used.get("oauth_token"):
+        secrets["access_token"] = used["oauth_token"]
+        if not is_by_key:
+            secrets["access_token_secret"] = ""
+    settings = {
+        "consumer_key": used.get("oauth_consumer_key", ""),
+        "signature_method": method,
+        "realm": used.get("realm", ""),
+    }
+    return OAuth1Auth(settings, secrets)
 
 
 def basic_header(text: str, report: ImportReport) -> PasswordAuth:

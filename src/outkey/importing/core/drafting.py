@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.choices import SignatureMethod
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
@@ -17,6 +18,7 @@ from outkey.importing.core.seen import (
     AwsAuth,
     KeyAuth,
     LoginAuth,
+    OAuth1Auth,
     OAuth2Auth,
     PasswordAuth,
     TokenAuth,
@@ -46,6 +48,8 @@ TO_ENTER = Text("it is a placeholder: enter the value")
 FOUND = Text("it is a secret")
 # Headers that are made for each signed request.
 MADE_FOR_AWS = frozenset({"x-amz-date", "x-amz-security-token", "x-amz-content-sha256"})
+# The three legs of OAuth 1.0a need all of them.
+_OAUTH1_URLS = ("request_url", "authorization_url", "access_url")
 # What APIs write in the place of a password where the key is the user name.
 NO_PASSWORDS = frozenset({"", "x", "X", "api_token"})
 
@@ -79,6 +83,8 @@ class Drafter:
                 self._add_key(auth)
             case OAuth2Auth():
                 self._add_oauth2(auth)
+            case OAuth1Auth():
+                self._add_oauth1(auth)
             case LoginAuth():
                 self._add_login(auth)
             case AwsAuth():
@@ -196,6 +202,33 @@ class Drafter:
                 )
             mark = "?" if query else ""
             self.values[path] = f"{origin}{url.path}{mark}{query}"
+
+    def _add_oauth1(self, auth: OAuth1Auth) -> None:
+        self._set_type("oauth1")
+        settings = {
+            key: value
+            for key, value in auth.settings.items()
+            if value and not is_placeholder(value)
+        }
+        method = settings.pop("signature_method", "")
+        if method in list(SignatureMethod):
+            settings["signature_method"] = method
+        elif method:
+            self.report.note_dropped(
+                shown_name("signature method", method),
+                Text("outkey does not have it: HMAC-SHA1 is set"),
+            )
+        if any(not settings.get(key) for key in _OAUTH1_URLS):
+            settings = {
+                key: value for key, value in settings.items() if key not in _OAUTH1_URLS
+            }
+        if not settings.get("consumer_key"):
+            settings["consumer_key"] = _to_replace("consumer_key")
+            label = BY_PATH["oauth1.consumer_key"].label
+            self.report.note_dropped("consumer key", Text("enter {label}", label=label))
+        self.values |= {f"oauth1.{key}": value for key, value in settings.items()}
+        for name, value in auth.secrets.items():
+            self.add_secret(name, value, name.replace("_", " "))
 
     def _add_login(self, auth: LoginAuth) -> None:
         self._set_type("bearer", token_source="login")  # noqa: S106

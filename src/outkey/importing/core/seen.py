@@ -54,6 +54,14 @@ class OAuth2Auth:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class OAuth1Auth:
+    """OAuth 1.0a: settings by the names of the tab, and secrets by their names."""
+
+    settings: Mapping[str, str]
+    secrets: Mapping[str, str]  # empty: to be entered
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class LoginAuth:
     """A login at the API: settings by the names of the tab, and the secrets."""
 
@@ -76,7 +84,9 @@ class AwsAuth:
     session_token: str = ""
 
 
-Auth = PasswordAuth | TokenAuth | KeyAuth | OAuth2Auth | LoginAuth | AwsAuth
+Auth = (
+    PasswordAuth | TokenAuth | KeyAuth | OAuth2Auth | OAuth1Auth | LoginAuth | AwsAuth
+)
 
 
 @dataclass(slots=True, repr=False)

@@ -438,6 +438,37 @@ def test_a_signature_without_region_and_keys_leaves_them_to_be_entered() -> None
     assert found_secrets(imported) == {}
 
 
+@pytest.mark.parametrize(
+    ("method", "token", "missing"),
+    [
+        (
+            "HMAC-SHA256",
+            ', oauth_token="t%2F1"',
+            {"consumer_secret", "access_token_secret"},
+        ),
+        ("RSA-SHA1", ', oauth_token="t%2F1"', {"private_key"}),
+        ("HMAC-SHA1", "", {"consumer_secret"}),
+    ],
+)
+def test_a_signed_header_of_oauth_1_0a_gives_the_type_and_what_is_no_secret(
+    method: str, token: str, missing: set[str]
+) -> None:
+    header = (
+        f'OAuth realm="7", oauth_consumer_key="ck%2B1"{token},'
+        f' oauth_signature_method="{method}", oauth_signature="abc%3D"'
+    )
+    imported = read_import(f"{BASE} -H 'Authorization: {header}'")
+    values = imported.configurations[0].draft.values
+    assert values["authentication_type"] == "oauth1"
+    assert values["oauth1.consumer_key"] == "ck+1"
+    assert values["oauth1.realm"] == "7"
+    assert values["oauth1.signature_method"] == method
+    found = {"access_token": "t/1"} if token else {}
+    assert found_secrets(imported) == found
+    references = imported.configurations[0].draft.references
+    assert set(references) == missing | set(found)
+
+
 def test_other_signatures_are_named() -> None:
     imported = read_import("curl --aws-sigv4 goog4:goog -u a:s3c9 https://a.example/x")
     assert reported(imported)["--aws-sigv4"] == "dropped"

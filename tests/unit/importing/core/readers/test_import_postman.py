@@ -151,6 +151,52 @@ def test_variables_that_grow_or_name_themselves_come_to_an_end() -> None:
             {"aws.access_key_id": "AK8S", "aws.region": "eu-west-1"},
             {"secret_access_key": "s3cr3t99"},
         ),
+        (
+            "oauth1",
+            {
+                "consumerKey": "ck-1",
+                "consumerSecret": "s3cr3t99",
+                "token": "8s7d6f5g",
+                "tokenSecret": "t0k3ns3c",
+                "signatureMethod": "HMAC-SHA256",
+                "realm": "1234567_SB1",
+            },
+            {
+                "authentication_type": "oauth1",
+                "oauth1.consumer_key": "ck-1",
+                "oauth1.signature_method": "HMAC-SHA256",
+                "oauth1.realm": "1234567_SB1",
+            },
+            {
+                "consumer_secret": "s3cr3t99",
+                "access_token": "8s7d6f5g",
+                "access_token_secret": "t0k3ns3c",
+            },
+        ),
+        (
+            "oauth1",
+            {
+                "consumerKey": "ck-1",
+                "privateKey": "-----BEGIN PRIVATE KEY-----\nMIIE",
+                "token": "8s7d6f5g",
+                "signatureMethod": "RSA-SHA1",
+            },
+            {"oauth1.signature_method": "RSA-SHA1"},
+            {
+                "private_key": "-----BEGIN PRIVATE KEY-----\nMIIE",
+                "access_token": "8s7d6f5g",
+            },
+        ),
+        (
+            "oauth1",
+            {
+                "consumerSecret": "s3cr3t99",
+                "signatureMethod": "HMAC-SHA512",
+                "requestTokenUrl": "https://acme.example/initiate",
+            },
+            {"oauth1.consumer_key": "CONSUMER_KEY"},
+            {"consumer_secret": "s3cr3t99"},
+        ),
         ("hawk", {}, {}, {}),
         ("ntlm", {}, {}, {}),
     ],
