@@ -503,7 +503,7 @@ def _reading_call(
     requests: Sequence[tuple[SeenRequest, SeenUrl]], lines: Sequence[DraftedLine]
 ) -> dict[str, object] | None:
     """Return the settings of a test that repeats a call that only reads, if any."""
-    for request, url in requests:
+    for request, url in requests[:MAX_LINES]:
         drafted = next((d for d in lines if _is_line_of(d, request, url)), None)
         if drafted is None or not only_reads(request, url.path):
             continue

@@ -86,6 +86,12 @@ def test_a_procedure_that_signs_in_is_a_login_wherever_it_is() -> None:
     }
 
 
+@pytest.mark.parametrize("body", ["{not json", '{"a": [{"b": "no password"}]}'])
+def test_a_body_without_a_password_is_no_login(body: str) -> None:
+    values = values_of(curl("https://api.example/v1/login", body))
+    assert "token_source" not in values
+
+
 def test_another_secret_deep_in_a_login_has_one_place() -> None:
     body = {
         "session": {"email": "e@x.example", "password": "hunter2-hunter2"},

@@ -59,11 +59,12 @@ def _members_of(tree: object) -> Iterator[BodyMember]:
     for _ in range(_MAX_MEMBERS):
         if not pending:
             return
-        path, value = pending.pop(0)
+        path, value = pending.pop()
         if isinstance(value, dict):
-            pending[:0] = [((*path, str(name)), part) for name, part in value.items()]
+            members = [((*path, str(name)), part) for name, part in value.items()]
+            pending += reversed(members)
         elif isinstance(value, list):
-            pending[:0] = [(path, part) for part in value]
+            pending += [(path, part) for part in reversed(value)]
         elif isinstance(value, str) and path:
             yield BodyMember(path, value)
 
