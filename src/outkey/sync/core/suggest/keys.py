@@ -23,17 +23,33 @@ _NAMES = (
     "no",
     "nr",
     "nummer",
+    "hash",
+    "infohash",
+    "sha",
+    "sha1",
+    "sha256",
+    "digest",
+    "fingerprint",
     "value",
+    "…id",  # any other name that ends with id
     "name",
     "email",
 )
+_ANY_ID = _NAMES.index("…id")
 _OTHER_IDS = (_NAMES.index("uuid"), _NAMES.index("guid"))
-_UNSURE = _NAMES.index("name")  # from this rank on, others have such names too
+_UNSURE = _ANY_ID  # from this rank on, others have such names too
 # Ends of names that a key may have: InvoiceNumber. Others have them too.
 _ENDS = ("number", "nummer", "code", "no", "nr")
 _OTHER_NUMBERS = words(
     "postal country zip phone telephone currency account tax vat bank area fax mobile"
     " customer language state region"
+)
+_ID_WORDS = words("id uuid guid hash sha1 sha256")
+# Ids of what a record belongs to, which other records share.
+_OTHER_THINGS = words(
+    "parent owner customer account user company organization organisation org project"
+    " group team tenant category creator author assignee created updated modified last"
+    " request session order product external_user client vendor supplier contact"
 )
 # Words of fields that identify a record together with others.
 _PART_WORDS = words(
@@ -131,6 +147,8 @@ def _rank(path: Path, word: str) -> int | None:
     if stem and name.endswith("id") and singular and stem.startswith(singular):
         return 1
     parts = {*snake_case(path[-1]).split("_")}
+    if len(parts) > 1 and parts & _ID_WORDS and not parts & _OTHER_THINGS:
+        return _ANY_ID
     if name.endswith(_ENDS) and not parts & _OTHER_NUMBERS:
         return len(_NAMES)
     return None

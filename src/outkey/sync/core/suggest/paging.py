@@ -4,13 +4,14 @@ Where a parameter is guessed, a run with a wrong guess fails loudly: the same pa
 cursor again ends it.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from urllib.parse import parse_qsl
 
 from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.origin import Location, parameter_names, parse_redirect
+from outkey.foundation.core.origin import Location, parse_redirect
 from outkey.foundation.core.paging_words import (
     CURSORS,
     MAX_RECORDS,
@@ -59,7 +60,14 @@ _CURSORS_AND_PARAMETERS = {
     "bookmark": "bookmark",
     "nextmarker": "marker",
     "resumptiontoken": "resumptionToken",
+    "nextbatch": "from",
+    "nextsince": "since",
 }
+# Parameters that take a cursor where the response has one.
+_CURSORS_IN_REQUESTS = words("since marker from_token scroll_id continuationtoken")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d|\d{8,}T?")  # of changes since then
+# Names that a cursor has beside a request for one: next_batch, newCursor.
+_NEXT = re.compile(r"(?:next|new|continu|end).*|.*(?:cursor|marker|token)")
 _SNAKE_PARAMETERS = {
     "pageToken": "page_token",
     "nextToken": "next_token",
@@ -292,7 +300,10 @@ def _by_cursor(
 ) -> PagingGuess | None:
     for path, value in members.items():
         name = comparable_name(path[-1])
-        if name not in _CURSORS_AND_PARAMETERS or not _is_cursor(name, value):
+        is_named = name in _CURSORS_AND_PARAMETERS or (
+            _NEXT.fullmatch(name) and _requested_cursor(sample)
+        )
+        if not is_named or not _is_cursor(name, value):
             continue
         parameter, is_known = _cursor_parameter(sample, members, path, value)
         shown_path = excerpt_of(expression_of(path))
@@ -320,6 +331,20 @@ def _by_cursor(
     return None
 
 
+def _requested_cursor(sample: PagedSample) -> str:
+    """Return the parameter of the request that takes a cursor, "" if it has none."""
+    parameters = parse_qsl(
+        sample.location.target.partition("?")[2], keep_blank_values=True
+    )
+    for name, _ in parameters:
+        if name.lower() in CURSORS:
+            return name
+    for name, value in parameters:
+        if name.lower() in _CURSORS_IN_REQUESTS and not _MOMENT.match(value):
+            return name
+    return ""
+
+
 def _is_cursor(name: str, value: object) -> bool:
     is_scalar = isinstance(value, str | int | None) and not isinstance(value, bool)
     if not is_scalar or _is_reference(value):
@@ -334,9 +359,8 @@ def _cursor_parameter(
     sample: PagedSample, members: Mapping[Path, object], path: Path, value: object
 ) -> tuple[str, bool]:
     """Return the parameter of a cursor, and whether it is more than a guess."""
-    for name in parameter_names(sample.location.target):
-        if name.lower() in CURSORS:
-            return name, True
+    if requested := _requested_cursor(sample):
+        return requested, True
     for other in members.values():
         if isinstance(other, str) and "=" in other:
             for name, text in parse_qsl(other.partition("?")[2]):

@@ -31,6 +31,10 @@ SIDE_LISTS = words(
     "included errors warnings messages links facets aggregations columns fields schema"
     " meta metadata breadcrumbs notices primarykeys expandedcolumns filters sort"
 )
+# Lists with the names of columns, beside rows without names.
+_COLUMN_LISTS = words(
+    "columns fields header headers cols meta columnnames fieldnames rowtype"
+)
 _IDENTIFYING = words("id uuid guid")
 # Values of a response that are about the page and not part of a record.
 _ABOUT_PAGE = words(
@@ -59,10 +63,12 @@ def find_records(document: object, word: str) -> FoundRecords:
     if isinstance(document, list):
         return _in_list((), document)
     if isinstance(document, dict) and document:
+        if (series := _in_series(document)) is not None:
+            return series
         path = _best_list(document, comparable_name(word))
         if path is not None:
             holder, members = _holder_and_list(document, path)
-            return _in_list(path, members, holder.get("columns"))
+            return _in_list(path, members, _names_in(holder))
         return _without_list(document)
     raise SyncFailed(
         Text("the response has no records: it is neither a list nor an object"),
@@ -172,6 +178,55 @@ def _in_list(path: Path, members: list[object], names: object = None) -> FoundRe
     return FoundRecords(place, why, records, count, path)
 
 
+def _names_in(holder: Record) -> object:
+    """Return the names of columns beside rows: texts, or objects with a name each."""
+    for member, names in holder.items():
+        if comparable_name(member) not in _COLUMN_LISTS or not isinstance(names, list):
+            continue
+        return [name.get("name") if isinstance(name, dict) else name for name in names]
+    return None
+
+
+def _in_series(document: Record) -> FoundRecords | None:
+    """Return the rows of tables in a list, each with its columns, as of InfluxDB."""
+    holders: list[Record] = [document]
+    expression = ""
+    for _ in range(MAX_DEPTH):
+        tables = [_table_of(holder) for holder in holders]
+        names = next((columns for columns, _ in tables if columns), [])
+        if names and expression:
+            alike = [rows for columns, rows in tables if columns == names]
+            rows = [row for part in alike for row in part]
+            return _rows(f"{expression}.values[]", rows, names, is_flat=True)
+        lists = [
+            (name, part)
+            for holder in holders
+            for name, part in holder.items()
+            if isinstance(part, list) and part and isinstance(part[0], dict)
+        ]
+        names_of_lists = {name for name, _ in lists}
+        if len(names_of_lists) != 1:
+            return None
+        (name,) = names_of_lists
+        expression += f"{'.' if expression else ''}{quoted_name(name)}[]"
+        holders = [member for _, part in lists for member in objects_in(part)][
+            :MAX_SAMPLE
+        ]
+    return None
+
+
+def _table_of(holder: Record) -> tuple[list[str], list[object]]:
+    """Return the columns and the rows of an object that has both, else nothing."""
+    columns = holder.get("columns")
+    rows = holder.get("values")
+    if not isinstance(columns, list) or not isinstance(rows, list):
+        return [], []
+    names = [name for name in columns if isinstance(name, str)]
+    are_names = len({*names}) == len(columns)
+    are_rows = all(isinstance(row, list) for row in rows)
+    return (names, rows) if are_names and are_rows else ([], [])
+
+
 def _column_names(names: object, width: int) -> list[str]:
     """Return the names of the columns of rows, or numbers if the response has none."""
     if (
@@ -183,14 +238,20 @@ def _column_names(names: object, width: int) -> list[str]:
     return [f"column_{number}" for number in range(1, width + 1)]
 
 
-def _rows(prefix: str, members: Sequence[object], names: list[str]) -> FoundRecords:
+def _rows(
+    prefix: str,
+    members: Sequence[object],
+    names: list[str],
+    *,
+    is_flat: bool = False,
+) -> FoundRecords:
     """Return rows as records, as many of their columns as one expression can name."""
     pairs = [f"{quoted_name(name)}: [{place}]" for place, name in enumerate(names)]
     lengths = accumulate(len(pair) + len(", ") for pair in pairs)
     width = sum(length < _MAX_EXPRESSION for length in lengths)
     rows = [row for row in members[:MAX_SAMPLE] if isinstance(row, list)]
     return FoundRecords(
-        f"{prefix}[*].{{{', '.join(pairs[:width])}}}",
+        f"{prefix}{'' if is_flat else '[*]'}.{{{', '.join(pairs[:width])}}}",
         counted(
             len(members),
             Text("a list of 1 row: each column becomes a field"),

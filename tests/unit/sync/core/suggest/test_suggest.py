@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import jmespath
 import pytest
 
 from outkey.foundation.core.errors import SyncFailed
@@ -509,3 +510,123 @@ def test_an_empty_list_says_nothing_about_fields() -> None:
     found = suggested({"data": []})
     assert (found.records, found.fields, found.keys) == ("data", (), ())
     assert "the list is empty" in found.records_why
+
+
+# ── columns and values ────────────────────────────────────────────────────────────────
+
+
+def found(document: object, suggestion: Suggestion) -> object:
+    return jmespath.search(suggestion.records, document)
+
+
+def test_rows_in_series_are_records_with_the_names_of_their_columns() -> None:
+    rows = [["2026-01-01T00:00:00Z", "a", 1], ["2026-01-02T00:00:00Z", "b", 2]]
+    series = [
+        {"name": "cpu", "columns": ["time", "host", "load"], "values": rows},
+        {"name": "cpu", "columns": ["time", "host", "load"], "values": rows[:1]},
+    ]
+    document = {"results": [{"statement_id": 0, "series": series}]}
+    suggestion = suggested(document, "/query")
+    assert suggestion.records == (
+        "results[].series[].values[].{time: [0], host: [1], load: [2]}"
+    )
+    assert found(document, suggestion) == [
+        {"time": row[0], "host": row[1], "load": row[2]} for row in [*rows, rows[0]]
+    ]
+    assert suggestion.count == 3
+    assert {field.mapping.api for field in suggestion.fields} == {
+        "time",
+        "host",
+        "load",
+    }
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [
+        ({"columns": ["id", "name"]}, "values"),
+        ({"columns": [{"name": "id", "type": "int"}, {"name": "name"}]}, "data"),
+        ({"meta": [{"name": "id"}, {"name": "name"}]}, "data"),
+        ({"header": ["id", "name"]}, "rows"),
+    ],
+)
+def test_columns_beside_rows_give_their_names(
+    columns: dict[str, object], rows: str
+) -> None:
+    document = columns | {rows: [[1, "a"], [2, "b"]]}
+    suggestion = suggested(document)
+    assert suggestion.records == f"{rows}[*].{{id: [0], name: [1]}}"
+    assert suggestion.keys == ("id",)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"results": [{"statement_id": 0}], "id": 1},
+        {"results": [{"series": [{"columns": ["a", "a"], "values": [[1, 2]]}]}]},
+        {"results": [{"series": [{"columns": [], "values": []}]}]},
+        {"results": [{"series": [{"columns": ["a"], "values": [1]}]}]},
+        {"a": [{"b": [{"c": [{"d": [{"e": [{"f": [{"g": [{}]}]}]}]}]}]}]},
+        {"a": [{"x": [{"columns": ["a"], "values": [[1]]}], "y": [{"z": 1}]}]},
+    ],
+)
+def test_what_is_no_table_in_series_is_read_as_before(document: object) -> None:
+    assert "values[]" not in suggested(document).records
+
+
+# ── keys ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("records", "key"),
+    [
+        ([{"name": "a", "hash": "f00"}, {"name": "b", "hash": "ba7"}], "hash"),
+        ([{"name": "a", "torrentId": 7}, {"name": "b", "torrentId": 8}], "torrent_id"),
+        (
+            [
+                {"name": "a", "content_sha256": "x"},
+                {"name": "b", "content_sha256": "y"},
+            ],
+            "content_sha256",
+        ),
+        ([{"name": "a", "parent_id": 7}, {"name": "b", "parent_id": 8}], "name"),
+        ([{"name": "a", "torrentId": 7}, {"name": "b", "torrentId": 7}], "name"),
+        ([{"name": "a", "id": 7, "infohash": "x"}], "id"),
+        ([{"name": "a", "paid": 7}, {"name": "b", "paid": 8}], "name"),
+    ],
+)
+def test_an_id_or_a_hash_is_a_better_key_than_a_name(
+    records: list[dict[str, object]], key: str
+) -> None:
+    assert suggested(records, "/things").keys == (key,)
+
+
+# ── the cursor that was given ─────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("path", "member", "parameter"),
+    [
+        ("/parts?cursor=abc", "next_batch", "cursor"),
+        ("/parts?since=s72595", "next_batch", "since"),
+        ("/parts?since=", "next_batch", "since"),
+        ("/parts?limit=5&marker=x", "next_cursor", "marker"),
+        ("/parts?since=2026-01-01", "next_batch", "from"),
+        ("/parts?since=2026-01-01&cursor=x", "next_batch", "cursor"),
+        ("/parts?after=x", "endMarker", "after"),
+    ],
+)
+def test_the_parameter_of_a_cursor_is_the_one_of_the_request(
+    path: str, member: str, parameter: str
+) -> None:
+    document = {"items": [{"id": 1}], member: "s9"}
+    pagination = suggested(document, path).pagination
+    assert (pagination.kind, pagination.cursor) == (Paging.CURSOR, member)
+    assert pagination.position_parameter == parameter
+
+
+def test_a_member_that_only_looks_like_a_cursor_is_none_without_a_request_for_it() -> (
+    None
+):
+    document = {"items": [{"id": 1}], "end_marker": "s9"}
+    assert suggested(document).pagination.kind is Paging.NONE
