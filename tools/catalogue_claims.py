@@ -53,7 +53,7 @@ def configuration_facts(table: Table) -> dict[str, list[str]]:
     oauth2 = table.get("oauth2", {})
     rows = [*table.get("headers", ()), *table.get("query", ())]
     path = table.get("verification", {}).get("test_path", "/")
-    consent = oauth2.get("authorization_url") or oauth2.get("device_authorization_url")
+    consent = oauth2.get("authorization_url") or oauth2.get("device_url")
     facts = {
         "base_url": urls_in(base),
         "test_path": [] if path == "/" else [join(base, path)],
