@@ -5,6 +5,7 @@ import re
 import sys
 from datetime import date
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -21,7 +22,8 @@ from outkey.administration.core.presets.presets import (
 )
 from outkey.administration.core.presets.rotation import ROTATIONS
 from outkey.administration.core.presets.sources import SURENESS
-from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.errors import ConfigError, OutkeyError
+from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.checks import refuse_unsavable
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.testing import fake_gateway
@@ -88,6 +90,46 @@ def request_of(preset: Preset, method: PresetMethod) -> list[str]:
     return [f"{shown.method} {shown.url}", *headers]
 
 
+def fetches_token(preset: Preset, method: PresetMethod) -> bool:
+    """Whether outkey gets a token with what is entered, without a user and a key."""
+    table = method.table
+    grant = table.get("oauth2", {}).get("grant", "")
+    client_auth = table.get("oauth2", {}).get("client_auth", "")
+    if table.get("token_source") == "login":
+        return True
+    has_certificate = "client_certificate" in str(table)
+    is_alone = grant == "client_credentials" and client_auth != "private_key_jwt"
+    return is_alone and not has_certificate
+
+
+def token_request_of(preset: Preset, method: PresetMethod) -> list[str]:
+    """Return the request for a token as it leaves, with values of a test."""
+    made = preset.draft(preset.name, method, examples(preset, method)).configuration()
+    url = made.oauth2.token_url if made.uses_oauth2 else made.base_url
+    world = fake_gateway(
+        made,
+        secrets=dict.fromkeys(made.needed_secrets(), "a-value"),
+        names={urlsplit(url).hostname or "": ("93.184.215.14",)},
+    )
+    with pytest.raises(OutkeyError):  # since the fake response has no token
+        world.token(preset.name).renew()
+    request, _ = world.transport.sent[0]
+    headers = [
+        f"{header.name}: {revealed(header.value)}"
+        for header in request.headers
+        if header.name in {"Authorization", "Content-Type", "Accept"}
+    ]
+    url = f"{request.origin}{request.target}"
+    return [f"{request.method} {url}", *headers, revealed(request.body)]
+
+
+def revealed(value: object) -> str:
+    """Return a part of a request as it is sent; the secrets are those of the test."""
+    if isinstance(value, Secret):
+        value = value.reveal()
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
 def test_there_are_at_least_a_hundred_providers() -> None:
     assert len(PRESETS.names()) >= 100
 
@@ -109,6 +151,30 @@ def test_the_test_request_of_a_preset_is_the_recorded_one(
 ) -> None:
     expected = json.loads(EXPECTED.read_text("utf-8"))
     assert request_of(preset, method) == expected[f"{preset.name} {method.name}"]
+
+
+TOKEN_METHODS = [
+    pytest.param(preset, method, id=f"{preset.name}-{method.name}")
+    for preset in PRESETS.all()
+    for method in preset.methods.values()
+    if fetches_token(preset, method)
+]
+TOKEN_REQUESTS: dict[str, list[str]] = json.loads(
+    (Path(__file__).parents[3] / "preset_token_requests.json").read_text("utf-8")
+)
+
+
+@pytest.mark.parametrize(("preset", "method"), TOKEN_METHODS)
+def test_the_token_request_of_a_preset_is_the_recorded_one(
+    preset: Preset, method: PresetMethod
+) -> None:
+    expected = TOKEN_REQUESTS[f"{preset.name} {method.name}"]
+    assert token_request_of(preset, method) == expected
+
+
+def test_every_recorded_token_request_has_its_preset() -> None:
+    names = [f"{case.values[0].name} {case.values[1].name}" for case in TOKEN_METHODS]  # type: ignore[union-attr]
+    assert {*TOKEN_REQUESTS} == {*names}
 
 
 def test_every_recorded_request_has_its_preset() -> None:
