@@ -5,13 +5,19 @@ import re
 import sys
 from datetime import date
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[5] / "tools"))
 
 from catalogue_claims import agrees, configuration_facts, filled_tables
+from preset_requests import (
+    REQUESTS,
+    TOKEN_REQUESTS,
+    fetches_token,
+    request_of,
+    token_request_of,
+)
 
 from outkey.administration.adapters.preset_files import PresetFiles
 from outkey.administration.core.presets.presets import (
@@ -22,11 +28,9 @@ from outkey.administration.core.presets.presets import (
 )
 from outkey.administration.core.presets.rotation import ROTATIONS
 from outkey.administration.core.presets.sources import SURENESS
-from outkey.foundation.core.errors import ConfigError, OutkeyError
-from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.errors import ConfigError
 from outkey.sending.core.configuration.checks import refuse_unsavable
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.testing import fake_gateway
 
 PRESETS = PresetFiles()
 METHODS = [
@@ -39,7 +43,9 @@ OF_OTHERS = re.compile(
     r"nango\.dev|unified\.to|apideck|api-evangelist|skills\.sh|mintlify|n8n\.io|npmjs"
     r"|pypi\.org|packagist|hexdocs|rubydoc|docs\.rs|gist\.github|/community/|//community\."
 )
-EXPECTED = Path(__file__).parents[3] / "preset_requests.json"
+TOKEN_METHODS = [case for case in METHODS if fetches_token(case.values[1])]  # type: ignore[arg-type]
+EXPECTED: dict[str, list[str]] = json.loads(REQUESTS.read_text("utf-8"))
+EXPECTED_OF_TOKENS: dict[str, list[str]] = json.loads(TOKEN_REQUESTS.read_text("utf-8"))
 MINIMAL = """
 title = "Acme"
 category = "CRM"
@@ -74,62 +80,6 @@ def examples(preset: Preset, method: PresetMethod) -> dict[str, str]:
     return {variable.name: variable.example for variable in preset.variables_of(method)}
 
 
-def request_of(preset: Preset, method: PresetMethod) -> list[str]:
-    """Return the test request of a preset as a preview shows it."""
-    made = preset.draft(preset.name, method, examples(preset, method)).configuration()
-    secrets = dict.fromkeys(made.needed_secrets(), "a-value")
-    verification = made.verification
-    shown = fake_gateway(made, secrets=secrets).gateway.preview(
-        preset.name, verification.test_method, verification.test_path
-    )
-    headers = [
-        f"{header.name}: {header.value}"
-        for header in shown.headers
-        if header.name not in {"Host", "Accept-Encoding", "Content-Length"}
-    ]
-    return [f"{shown.method} {shown.url}", *headers]
-
-
-def fetches_token(preset: Preset, method: PresetMethod) -> bool:
-    """Whether outkey gets a token with what is entered, without a user and a key."""
-    table = method.table
-    grant = table.get("oauth2", {}).get("grant", "")
-    client_auth = table.get("oauth2", {}).get("client_auth", "")
-    if table.get("token_source") == "login":
-        return True
-    has_certificate = "client_certificate" in str(table)
-    is_alone = grant == "client_credentials" and client_auth != "private_key_jwt"
-    return is_alone and not has_certificate
-
-
-def token_request_of(preset: Preset, method: PresetMethod) -> list[str]:
-    """Return the request for a token as it leaves, with values of a test."""
-    made = preset.draft(preset.name, method, examples(preset, method)).configuration()
-    url = made.oauth2.token_url if made.uses_oauth2 else made.base_url
-    world = fake_gateway(
-        made,
-        secrets=dict.fromkeys(made.needed_secrets(), "a-value"),
-        names={urlsplit(url).hostname or "": ("93.184.215.14",)},
-    )
-    with pytest.raises(OutkeyError):  # since the fake response has no token
-        world.token(preset.name).renew()
-    request, _ = world.transport.sent[0]
-    headers = [
-        f"{header.name}: {revealed(header.value)}"
-        for header in request.headers
-        if header.name in {"Authorization", "Content-Type", "Accept"}
-    ]
-    url = f"{request.origin}{request.target}"
-    return [f"{request.method} {url}", *headers, revealed(request.body)]
-
-
-def revealed(value: object) -> str:
-    """Return a part of a request as it is sent; the secrets are those of the test."""
-    if isinstance(value, Secret):
-        value = value.reveal()
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
 def test_there_are_at_least_a_hundred_providers() -> None:
     assert len(PRESETS.names()) >= 100
 
@@ -149,40 +99,26 @@ def test_a_preset_with_sample_values_can_be_saved(
 def test_the_test_request_of_a_preset_is_the_recorded_one(
     preset: Preset, method: PresetMethod
 ) -> None:
-    expected = json.loads(EXPECTED.read_text("utf-8"))
-    assert request_of(preset, method) == expected[f"{preset.name} {method.name}"]
-
-
-TOKEN_METHODS = [
-    pytest.param(preset, method, id=f"{preset.name}-{method.name}")
-    for preset in PRESETS.all()
-    for method in preset.methods.values()
-    if fetches_token(preset, method)
-]
-TOKEN_REQUESTS: dict[str, list[str]] = json.loads(
-    (Path(__file__).parents[3] / "preset_token_requests.json").read_text("utf-8")
-)
+    assert request_of(preset, method) == EXPECTED[f"{preset.name} {method.name}"]
 
 
 @pytest.mark.parametrize(("preset", "method"), TOKEN_METHODS)
 def test_the_token_request_of_a_preset_is_the_recorded_one(
     preset: Preset, method: PresetMethod
 ) -> None:
-    expected = TOKEN_REQUESTS[f"{preset.name} {method.name}"]
+    expected = EXPECTED_OF_TOKENS[f"{preset.name} {method.name}"]
     assert token_request_of(preset, method) == expected
 
 
-def test_every_recorded_token_request_has_its_preset() -> None:
-    names = [f"{case.values[0].name} {case.values[1].name}" for case in TOKEN_METHODS]  # type: ignore[union-attr]
-    assert {*TOKEN_REQUESTS} == {*names}
-
-
 def test_every_recorded_request_has_its_preset() -> None:
-    recorded = json.loads(EXPECTED.read_text("utf-8"))
-    assert {*recorded} == {
-        f"{preset.name} {method.name}"
+    methods = [
+        (f"{preset.name} {method.name}", method)
         for preset in PRESETS.all()
         for method in preset.methods.values()
+    ]
+    assert {*EXPECTED} == {name for name, _ in methods}
+    assert {*EXPECTED_OF_TOKENS} == {
+        name for name, method in methods if fetches_token(method)
     }
 
 
