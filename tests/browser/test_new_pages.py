@@ -72,6 +72,19 @@ def test_the_search_of_presets_works_without_a_script(
     assert response.status == 422
 
 
+def test_the_page_of_a_preset_shows_its_sources_and_what_ends(page: Page) -> None:
+    page.goto(LIST + "new/zendesk/?method=api_token")
+    ending = page.get_by_text("API token: ends on 2027-04-30; instead: OAuth 2.0")
+    expect(ending).to_be_visible()
+    page.get_by_text("Where these settings come from").click()
+    expect(page.get_by_text("outkey renews the tokens;")).to_be_visible()
+    expect(
+        page.get_by_text("@nangohq/providers 0.71.10: zendesk").first
+    ).to_be_visible()
+    page.goto(LIST + "new/zendesk/")
+    expect(ending).to_have_count(0)
+
+
 def test_a_key_in_the_query_is_entered_tested_and_shown_nowhere(
     page: Page, spar: Spar
 ) -> None:

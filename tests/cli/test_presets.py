@@ -22,6 +22,32 @@ def test_presets_are_listed_searched_and_shown(outkey: Terminal) -> None:
     assert outkey("preset", "show", "stripes").code == 2
 
 
+def test_a_preset_says_where_each_fact_is_from_what_ends_and_how_to_rotate(
+    outkey: Terminal,
+) -> None:
+    shown = outkey("preset", "show", "zendesk").out
+    assert "ends on 2027-04-30; instead: OAuth 2.0, client credentials" in shown
+    assert "from a public catalogue of providers" in shown
+    assert "providers.yaml of @nangohq/providers 0.71.10: zendesk" in shown
+    assert "API token (ends on 2027-04-30)" in outkey("preset", "list", "zendesk").out
+    facts = outkey("preset", "show", "databricks", "--json").json
+    assert facts["rotation"]["at_once"] == 5
+    assert facts["facts"]["token_url"]["known"] in {"documentation", "catalogue"}
+    assert "at most 5 at the same time" in outkey("preset", "show", "databricks").out
+    old = outkey("preset", "show", "zendesk", "--json").json["methods"]["api_token"]
+    assert (old["ends"], old["successor"][:5]) == ("2027-04-30", "OAuth")
+
+
+def test_the_doctor_warns_before_a_method_of_a_provider_ends(outkey: Terminal) -> None:
+    made = outkey(
+        *("new", "desk", "--preset", "zendesk", "--method", "api_token"),
+        *("--set", "subdomain=acme", "--set", "email=a@acme.example"),
+    )
+    assert made.code == 0
+    found = outkey("doctor", "--json").json
+    assert "P-preset-ends" in {finding["id"] for finding in found["findings"]}
+
+
 def test_a_configuration_is_created_from_a_preset(outkey: Terminal) -> None:
     missing = outkey(*METABASE)
     assert missing.code == 2
