@@ -35,6 +35,7 @@ from outkey.importing.core.report import ReportAction
 from outkey.sending.adapters.secrets.keyring import KeyState
 from outkey.sending.core.configuration.fields import FIELDS
 from outkey.sending.core.configuration.health import Status
+from outkey.sending.core.diagnosis.evidence import Certainty
 from outkey.sending.core.diagnosis.reasons import FIXES, REASONS, REMEDIES
 from outkey.sending.core.oauth2.responses import FAILURES
 from outkey.sending.core.request.addresses import AddressKind
@@ -155,7 +156,7 @@ def table_texts() -> Iterator[str]:
         Tab, Source, AddressKind, KeyState, FieldKind, Level, ReportAction
     )
     yield from labels(Status, Cause)
-    yield from (choice.label for choice in (*ScheduleKind, *Weekday))
+    yield from (choice.label for choice in (*ScheduleKind, *Weekday, *Certainty))
     yield from STEPS
     yield from REMEDIES.values()
     yield from FIXES.values()

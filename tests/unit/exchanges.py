@@ -192,7 +192,14 @@ ANSWERS = [
     Exchange("a bad request", "unexpected", 400, body={"message": "name is required"}),
     Exchange("gateway", "server-error", 502, body=page("502 Bad Gateway")),
     Exchange("request time-out", "time-out", 408),
-    Exchange("proxy", "proxy-credentials", 407, {"Proxy-Authenticate": "Basic"}),
+    Exchange(
+        "proxy",
+        "proxy-credentials",
+        407,
+        {"Proxy-Authenticate": "Basic"},
+        values={"proxy.url": "http://proxy.acme.example:3128"},
+    ),
+    Exchange("a gateway's 407", "unexpected", 407, {"Proxy-Authenticate": "Basic"}),
     # ── nothing arrived, or elsewhere ──
     Exchange(
         "nothing sent",
@@ -309,7 +316,6 @@ ANSWERS = [
         401,
         challenge("Basic, Bearer"),
         **KEYED,
-        fix="authentication_type=bearer",
     ),
     Exchange(
         "DPoP alone",

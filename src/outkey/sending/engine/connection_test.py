@@ -37,7 +37,7 @@ from outkey.sending.core.diagnosis.diagnose import (
     diagnose_success,
     doubt_about_success,
 )
-from outkey.sending.core.diagnosis.evidence import Diagnosis, Suspicion
+from outkey.sending.core.diagnosis.evidence import Certainty, Diagnosis, Suspicion
 from outkey.sending.core.diagnosis.remote_text import remote_message, shorten
 from outkey.sending.core.login.checks import refuse_unusable_login
 from outkey.sending.core.login.failures import LOGIN_PATH
@@ -101,6 +101,11 @@ class Report:
         """The code of the error, where it is more precise than the cause."""
         code = str(self.error.code) if self.error else ""
         return "" if code == self.cause else code
+
+    @property
+    def certainty(self) -> Certainty | None:
+        """How sure the cause is; None where there is none, or an error states it."""
+        return self.suspicions[0].certainty if self.suspicions else None
 
     @property
     def cause_word(self) -> str:

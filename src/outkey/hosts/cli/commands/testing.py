@@ -90,6 +90,7 @@ def report_facts(report: Report) -> dict[str, object]:
         "steps": list(map(asdict, report.steps)),
         "status": report.status,
         "cause": report.cause,
+        "certainty": report.certainty,
         "remedy": report.remedy,
         "findings": [finding_facts(finding, name) for finding in findings],
     }
@@ -98,7 +99,8 @@ def report_facts(report: Report) -> dict[str, object]:
 def _reason_finding(rank: int, suspicion: Suspicion, name: str) -> Finding:
     """Return a reason as a finding: the likeliest is an error, the others notices."""
     level = Level.NOTICE if rank else Level.ERROR
-    message = join_texts([suspicion.reason.title, suspicion.evidence], ": ")
+    evidence = join_texts(filter(None, [suspicion.evidence, suspicion.doubt]))
+    message = join_texts([suspicion.reason.title, evidence], ": ")
     hint = join_texts(filter(None, [suspicion.remedy, _fix_command(suspicion, name)]))
     return Finding(suspicion.reason.id, level, message, hint)
 
@@ -152,10 +154,13 @@ def _reason_lines(
 ) -> list[tuple[str, str]]:
     """Return a reason with its evidence and remedy, each line with its style."""
     reason = suspicion.reason
+    certainty = suspicion.certainty.label
     lines = [
-        ("bold", f"{number}. {reason.title} ({reason.id})"),
+        ("bold", f"{number}. {certainty}: {reason.title} ({reason.id})"),
         ("", f"   {with_local_times(suspicion.evidence)}"),
     ]
+    if suspicion.rivals:
+        lines.append(("", f"   {suspicion.doubt}"))
     if number > 1:  # the first one's remedy is printed above
         lines.append(("dim", f"   {suspicion.remedy}"))
     if command := _fix_command(suspicion, name):

@@ -237,7 +237,10 @@ def report_facts(report: Report) -> dict[str, object]:
             {
                 "id": suspicion.reason.id,
                 "title": suspicion.reason.title,
+                "certainty": suspicion.certainty,
                 "evidence": suspicion.evidence,
+                "or": [rival.id for rival in suspicion.rivals],
+                "distinction": suspicion.distinction,
                 "remedy": suspicion.remedy,
             }
             for suspicion in report.suspicions

@@ -257,6 +257,16 @@ class Configuration:
         return state.set_at <= self.accepted_at
 
     @property
+    def credentials_were_accepted(self) -> bool:
+        """Whether the API accepted a request since the newest secret was entered."""
+        times = [state.set_at for state in self.secrets.values()]
+        if self.accepted_at is None or not times:
+            return False
+        return all(
+            set_at is not None and set_at <= self.accepted_at for set_at in times
+        )
+
+    @property
     def sends_password(self) -> bool:
         """Whether requests prove that we know the Password."""
         return self.authentication_type in {

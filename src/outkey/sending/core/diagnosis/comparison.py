@@ -1,14 +1,23 @@
 """Conclusions from the response to the same request without credentials."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import assert_never
 
 from outkey.foundation.core.fields.choices import AuthenticationType
 from outkey.foundation.core.text import Text, join_texts
-from outkey.sending.core.diagnosis.evidence import Clue, Evidence
+from outkey.sending.core.diagnosis.evidence import STATED, Clue, Evidence
 from outkey.sending.core.diagnosis.reasons import REASONS
 
 _NOT_READ = "credentials-not-read"
+_ANOTHER_REQUEST = Text(
+    "A request that every user of the API may make shows which: as Test Path it works"
+    " if only a permission is missing."
+)
+PLACE_IN_DOCUMENTATION = Text(
+    "The documentation of the API shows which: if it takes credentials where they are"
+    " sent here, the value is wrong."
+)
 
 
 def by_comparison(evidence: Evidence) -> Iterator[Clue]:
@@ -25,12 +34,8 @@ def by_comparison(evidence: Evidence) -> Iterator[Clue]:
             yield Clue(58, "not-found", text)
     elif evidence.is_same_without:
         yield from _clues_of_sameness(evidence)
-    elif evidence.status == 403 and other.status == 401:
-        text = Text("Without credentials the status is 401, so these are read.")
-        yield Clue(66, "forbidden", text)
-        # pypiserver and django-oauth-toolkit
-        text = Text("Some APIs respond with 403 to wrong credentials.")
-        yield Clue(60, "wrong-credentials", text)
+    elif evidence.status == 403 and other.status >= 400:
+        yield from _clues_of_other_403(evidence, other.status)
     elif other.status != evidence.status:
         text = Text(
             "Without credentials the status is {status}, so these are read and"
@@ -40,27 +45,68 @@ def by_comparison(evidence: Evidence) -> Iterator[Clue]:
         yield Clue(61, "wrong-credentials", text)
     else:
         text = Text("Without credentials the response is another one.")
-        reason = "wrong-credentials" if evidence.status == 401 else "forbidden"
-        yield Clue(61 if evidence.status == 401 else 52, reason, text)
+        yield Clue(61, "wrong-credentials", text)
+
+
+def _clues_of_other_403(evidence: Evidence, anonymous_status: int) -> Iterator[Clue]:
+    """Yield the meaning of a 403 that a request without credentials does not get.
+
+    pypiserver and django-oauth-toolkit respond so to wrong credentials too.
+    """
+    text = Text("Without credentials the response is another one, so these are read.")
+    if anonymous_status == 401:
+        text = Text("Without credentials the status is 401, so these are read.")
+    if evidence.configuration.credentials_were_accepted:
+        accepted = Text("The API accepted these credentials before.")
+        yield Clue(70, "forbidden", join_texts([text, accepted]))
+        return
+    yield Clue(
+        66,
+        "forbidden",
+        text,
+        rivals=("wrong-credentials",),
+        distinction=_ANOTHER_REQUEST,
+    )
+    text = Text("Some APIs respond with 403 to wrong credentials.")
+    yield Clue(STATED, "wrong-credentials", text)
 
 
 def _clues_of_sameness(evidence: Evidence) -> Iterator[Clue]:
     """Yield why credentials make no difference.
 
-    With 401 many servers respond the same to wrong credentials and to none. Then it
-    speaks for another header or scheme only where no challenge names the one sent; and
-    a server that knows Basic nearly always has a challenge for it.
+    With 403 the specification's meaning comes first: everybody may be refused, or the
+    credentials are not recognized. With 401 many servers respond the same to wrong
+    credentials and to none, and to credentials in a place where they do not look; a
+    server that knows Basic nearly always has a challenge for it.
     """
     text = Text("Without credentials the response is the same.")
     if evidence.status == 403:
-        yield not_read_clue(69, text, evidence)
-        yield Clue(62, "wrong-credentials", text)
-        yield Clue(35, "ip-not-allowed", text)
-    elif not evidence.offers_ours:
-        is_basic = (
-            evidence.configuration.authentication_type is AuthenticationType.BASIC
+        yield Clue(
+            63,
+            "forbidden",
+            text,
+            rivals=("wrong-credentials", _NOT_READ),
+            distinction=_ANOTHER_REQUEST,
         )
-        yield not_read_clue(54 if is_basic else 48, text, evidence)
+        yield Clue(62, "wrong-credentials", text)
+        yield not_read_clue(61, text, evidence)
+        yield Clue(35, "ip-not-allowed", text)
+    elif evidence.offers_ours:
+        return
+    elif evidence.sent.words == {"basic"}:
+        clue = not_read_clue(54, text, evidence)
+        yield replace(
+            clue, rivals=("wrong-credentials",), distinction=PLACE_IN_DOCUMENTATION
+        )
+    else:
+        yield Clue(
+            51,
+            "wrong-credentials",
+            text,
+            rivals=(_NOT_READ,),
+            distinction=PLACE_IN_DOCUMENTATION,
+        )
+        yield not_read_clue(48, text, evidence)
 
 
 def not_read_clue(weight: int, text: Text, evidence: Evidence) -> Clue:

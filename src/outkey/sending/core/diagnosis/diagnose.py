@@ -7,6 +7,8 @@ from outkey.foundation.core.text import Text, join_texts
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.diagnosis import entered, response_rules
 from outkey.sending.core.diagnosis.evidence import (
+    PROVED,
+    STATED,
     Clue,
     Diagnosis,
     Evidence,
@@ -16,6 +18,7 @@ from outkey.sending.core.diagnosis.failures import clues_of
 from outkey.sending.core.diagnosis.reasons import REASONS, REMEDIES
 from outkey.sending.core.diagnosis.success import clues_in_success, doubt_about
 from outkey.sending.core.request.assembly import SecretOpener
+from outkey.sending.core.request.expired_marker import FORBIDDEN
 from outkey.sending.core.request.message import Response
 from outkey.sending.core.request.schemes.fetched import is_rejected
 
@@ -34,7 +37,7 @@ _NOT_RENEWED = Text(
 _EXPIRED = frozenset({"token-expired", "expired-as-403"})
 _OF_TOKENS = _EXPIRED | {"wrong-credentials"}
 _WRONG = "wrong-credentials"
-_EXPLAINS = 60  # from this weight on, a clue says more than the status of a 401
+_EXPLAINS = STATED  # such a clue says more than the status of a 401
 
 
 def diagnose(
@@ -68,6 +71,9 @@ def diagnose(
         clues = [
             clue for clue in clues if clue.reason != _WRONG or clue.weight >= _EXPLAINS
         ]
+    if response.status == FORBIDDEN and any(clue.weight >= PROVED for clue in clues):
+        # What a 403 may mean otherwise is no news beside what is proved.
+        clues = [clue for clue in clues if clue.weight >= STATED]
     diagnosis = _diagnosis_of(clues, configuration, response)
     if secret is None:
         return diagnosis

@@ -25,12 +25,10 @@ from outkey.sending.core.configuration.pasted import (
     visible_text,
 )
 from outkey.sending.core.diagnosis.evidence import Clue, Evidence, fix_of
-from outkey.sending.core.request.challenge import CREDENTIAL_WORDS
 from outkey.sending.core.request.headers import tidy_token, tidy_value
 
 _STATUSES = frozenset({400, 401, 403, 404, 422})
 _SCHEME = re.compile(r"[A-Za-z][\w-]*[ ]+")
-_ROW_SCHEMES = tuple(f"{word.lower()} " for word in CREDENTIAL_WORDS)
 _TRIAL_KEYS = ("sk_test_", "rk_test_", "pk_test_", "test_", "sandbox_", "TEST-")
 _LIVE_KEYS = ("sk_live_", "rk_live_", "pk_live_", "live_", "prod_")
 
@@ -193,27 +191,6 @@ def _encoded_pair(username: str, password: str) -> str:
     return "encoded" if username and pair.startswith(f"{username}:") else ""
 
 
-def _by_row_scheme(evidence: Evidence) -> Iterator[Clue]:
-    """Compare the scheme in an Authorization row with those that the server accepts."""
-    offered = evidence.offered
-    for row in evidence.configuration.headers:
-        if row.key.lower() != "authorization" or not row.secret or not offered:
-            continue
-        name = row.secret_field
-        try:
-            entered = evidence.secret(name) if evidence.secret else Secret("")
-        except OutkeyError:
-            continue
-        value = row.fill(entered.derive(tidy_value)).derive(str.lower)
-        sent = value.known_prefix(_ROW_SCHEMES).strip()
-        if sent and sent not in offered:
-            text = Text(
-                "The Authorization header begins with another scheme than"
-                " WWW-Authenticate asks for."
-            )
-            yield Clue(68, "wrong-scheme", text)
-
-
 def _by_claims(evidence: Evidence) -> Iterator[Clue]:
     """Compare the unverified claims of a token with the time and the host."""
     claims = evidence.claims
@@ -266,6 +243,5 @@ RULES = (
     (_by_entered, _STATUSES),
     (_by_username, _STATUSES),
     (_by_encoded_password, _STATUSES),
-    (_by_row_scheme, frozenset({401})),
     (_by_claims, _STATUSES),
 )

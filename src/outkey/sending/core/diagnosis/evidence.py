@@ -9,16 +9,23 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from outkey.foundation.core.errors import Cause, OutkeyError
-from outkey.foundation.core.text import NO_TEXT, Text, build_text
+from outkey.foundation.core.fields.choices import Choice
+from outkey.foundation.core.text import NO_TEXT, Text, build_text, join_texts
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.diagnosis.reasons import FIXES, REASONS, Reason
 from outkey.sending.core.diagnosis.remote_text import remote_message
+from outkey.sending.core.diagnosis.sent_credentials import (
+    SentCredentials,
+    sent_credentials,
+)
 from outkey.sending.core.oauth2.jwt import Claims, claims_of
 from outkey.sending.core.request.assembly import SecretOpener
 from outkey.sending.core.request.challenge import parse_challenges
 from outkey.sending.core.request.expired_marker import has_expired_marker
 from outkey.sending.core.request.message import BODY_READ, Response, server_time
 
+PROVED = 88  # from this weight on, a reason is certain
+STATED = 60  # from this weight on, it is likely
 _SEARCHED = 2 * 1024  # for phrases; the send path searches each response from 400 on
 _LOWER = bytes(range(256)).lower()
 _BETWEEN = b" \t\r\n_-"
@@ -51,14 +58,38 @@ class Fix:
     tidied: str = ""
 
 
+class Certainty(Choice):
+    """How sure a reason is, in a word for users."""
+
+    CERTAIN = "certain", "certain"
+    LIKELY = "likely", "likely"
+    EITHER = "either", "one of several"
+    POSSIBLE = "possible", "possible"
+
+
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """A reason with its evidence. Only the likeliest one has a fix."""
+    """A reason with its evidence. Only the likeliest one has a fix.
+
+    `rivals` are the reasons that the same evidence fits as well; `distinction` says
+    what distinguishes them.
+    """
 
     reason: Reason
     evidence: Text
     remedy: Text
     fix: Fix | None = None
+    certainty: Certainty = Certainty.POSSIBLE
+    rivals: tuple[Reason, ...] = ()
+    distinction: Text = NO_TEXT
+
+    @property
+    def doubt(self) -> Text:
+        """What else it may be, and what would show it: a sentence, or nothing."""
+        if not self.rivals:
+            return NO_TEXT
+        titles = join_texts([rival.title for rival in self.rivals], " / ")
+        return join_texts([Text("Or: {titles}.", titles=titles), self.distinction])
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +106,7 @@ class Clue:
     """The result of a rule. The weight is its certainty.
 
     90: it is proved. 70: the response states it. 50: the status alone. 30: check it.
+    A clue with rivals is never more than one of several, and has no fix.
     """
 
     weight: int
@@ -83,6 +115,17 @@ class Clue:
     # a more precise one than that of the reason, if there is one
     remedy: Text = NO_TEXT
     fix: Fix | None = None
+    rivals: tuple[str, ...] = ()
+    distinction: Text = NO_TEXT
+
+    @property
+    def certainty(self) -> Certainty:
+        """How sure the reason is, by the weight."""
+        if self.rivals:
+            return Certainty.EITHER
+        if self.weight >= PROVED:
+            return Certainty.CERTAIN
+        return Certainty.LIKELY if self.weight >= STATED else Certainty.POSSIBLE
 
 
 def fix_of(
@@ -113,7 +156,11 @@ def rank_clues(clues: list[Clue]) -> tuple[Suspicion, ...]:
             reason=REASONS[clue.reason],
             evidence=clue.evidence,
             remedy=clue.remedy or REASONS[clue.reason].remedy,
-            fix=None if rank else clue.fix,  # nothing is changed on a second guess
+            # Nothing is changed on a second guess, nor where another reason fits too.
+            fix=None if rank or clue.rivals else clue.fix,
+            certainty=clue.certainty,
+            rivals=() if rank else tuple(REASONS[rival] for rival in clue.rivals),
+            distinction=clue.distinction,
         )
         for rank, clue in enumerate(best.values())
     )
@@ -145,7 +192,8 @@ class Evidence:
         self.configuration = configuration
         self.now = now
         self.secret = secret
-        self.anonymous = anonymous  # to the same request without credentials
+        # To the same request without credentials. A server that failed has not judged.
+        self.anonymous = anonymous if anonymous and anonymous.status < 500 else None
         self.headers = {name.lower(): value for name, value in response.headers}
         self.body = response.body[:BODY_READ]
         self.challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
@@ -181,10 +229,15 @@ class Evidence:
         start = self.lower[:200].lstrip()
         return start.startswith((b"<!doctype html", b"<html"))
 
+    @cached_property
+    def sent(self) -> SentCredentials:
+        """What the request carries that proves who sends it."""
+        return sent_credentials(self.configuration, self.secret)
+
     @property
     def offers_ours(self) -> bool:
-        """Whether a challenge names the scheme that is sent."""
-        return self.configuration.authentication_type in self.offered
+        """Whether a challenge names what is sent: then only its value can be wrong."""
+        return self.sent.is_named_by(self.challenges)
 
     @cached_property
     def is_same_without(self) -> bool:

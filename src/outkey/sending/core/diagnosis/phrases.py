@@ -5,18 +5,24 @@ one row finds `Token has expired`, `token_has_expired` and `TokenHasExpired`.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
 from outkey.foundation.core.text import Text
-from outkey.sending.core.diagnosis.comparison import not_read_clue
+from outkey.sending.core.diagnosis.comparison import (
+    PLACE_IN_DOCUMENTATION,
+    not_read_clue,
+)
 from outkey.sending.core.diagnosis.evidence import Clue, Evidence, compact, https_fix
 
 _ALL = frozenset({400, 401, 403})
 _REFUSED = frozenset({401, 403})
 _OF_TOKENS = _REFUSED | {422}  # Flask-JWT-Extended: a token that cannot be decoded
 _EXACT = 70
+_READ = 74  # what is checked has been found, whatever a challenge asks for
 _VAGUE = 60  # used for every kind of refusal
+_AGAINST_403 = 8  # the words count more than the status if credentials were read
 # "token has expired" is used for every kind of token, "session" by Salesforce,
 # "authentication" by HubSpot, "lifetime validation" by Microsoft.
 _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
@@ -392,6 +398,20 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
             "not logged in",
         ),
     ),
+    (
+        "wrong-credentials",
+        _READ,
+        _OF_TOKENS,
+        (
+            "invalid signature",
+            "signature is invalid",
+            "signature invalid",
+            "bad signature",
+            "signature verification failed",
+            "signature does not match",
+            "signature mismatch",
+        ),
+    ),
     # JSON-RPC servers respond with 400 (aria2).
     ("wrong-credentials", _VAGUE, frozenset({400}), ("unauthorized",)),
     (
@@ -421,9 +441,6 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
             "authentication failed",
             "invalid auth",
             "invalid token",
-            "invalid signature",
-            "signature verification failed",
-            "signature does not match",
             "invalid access key id",
             "key is invalid",
             "secret is invalid",
@@ -486,6 +503,8 @@ _OF_KEYS = frozenset(
 def by_phrases(evidence: Evidence) -> Iterator[Clue]:
     """Yield a clue for each phrase in the response that fits the request."""
     status = evidence.status if evidence.status >= 300 else 200
+    if status == 403 and b"csrf" in evidence.phrases and evidence.is_unknown_reader:
+        yield from _clues_of_csrf(evidence)
     for stem, phrases in _phrases_by_stem(status):
         if stem not in evidence.phrases:
             continue
@@ -505,7 +524,22 @@ def by_phrases(evidence: Evidence) -> Iterator[Clue]:
                     yield not_read_clue(weight, text, evidence)
                 else:
                     fix = https_fix(reason, evidence.configuration)
-                    yield Clue(phrase.weight, reason, text, fix=fix)
+                    weight = phrase.weight
+                    if reason == _WRONG and evidence.status == 403:
+                        weight += _AGAINST_403 * evidence.reads_ours
+                    yield Clue(weight, reason, text, fix=fix)
+
+
+def _clues_of_csrf(evidence: Evidence) -> Iterator[Clue]:
+    """Yield why a request that only reads needs a CSRF token: it is a browser's."""
+    if not evidence.configuration.sends_credentials:
+        return
+    text = Text(
+        "Even reading needs a CSRF token, as for a browser: the API has not recognized"
+        " the credentials."
+    )
+    clue = not_read_clue(69, text, evidence)
+    yield replace(clue, rivals=(_WRONG,), distinction=PLACE_IN_DOCUMENTATION)
 
 
 def reason_for(phrase: Phrase, evidence: Evidence) -> str:

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable, Container, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from outkey.foundation.core.errors import HeaderFormatError
 from outkey.foundation.core.fields.choices import AuthenticationType, Environment
@@ -9,12 +11,23 @@ from outkey.foundation.core.moments import CLOCK_SKEW_SECONDS, day_of
 from outkey.foundation.core.text import NO_TEXT, Text, join_texts
 from outkey.sending.core.diagnosis.aws_errors import by_aws_error
 from outkey.sending.core.diagnosis.comparison import by_comparison
-from outkey.sending.core.diagnosis.evidence import Clue, Evidence, Fix, fix_of
+from outkey.sending.core.diagnosis.evidence import (
+    STATED,
+    Clue,
+    Evidence,
+    Fix,
+    fix_of,
+)
 from outkey.sending.core.diagnosis.mentions import by_mentions
 from outkey.sending.core.diagnosis.oauth1_problems import by_oauth1
 from outkey.sending.core.diagnosis.phrases import by_phrases
 from outkey.sending.core.diagnosis.reasons import REASONS
-from outkey.sending.core.request.challenge import KEY_SCHEMES, KNOWN_SCHEMES
+from outkey.sending.core.diagnosis.rights import by_rights
+from outkey.sending.core.request.challenge import (
+    CREDENTIAL_WORDS,
+    KEY_SCHEMES,
+    KNOWN_SCHEMES,
+)
 from outkey.sending.core.request.digest import strongest_challenge
 from outkey.sending.core.request.expired_marker import (
     FORBIDDEN,
@@ -39,6 +52,18 @@ _DESCRIBED = (
 # The error alone, or one that names several reasons: more than any other refusal, but
 # less than a description, a date or a claim that decides.
 _ALTERNATIVE = 61
+# The schemes that are named to users, and those that prove something.
+_NAMED = tuple(dict.fromkeys((*KNOWN_SCHEMES, *CREDENTIAL_WORDS)))
+_COMPARED = KEY_SCHEMES | {name.lower() for name in _NAMED} - {"dpop"}
+_WRONG = ("wrong-credentials",)
+_SCHEMES_IN_DOCUMENTATION = Text(
+    "The documentation of the API shows which: if it takes what is sent here, check the"
+    " value first."
+)
+_HEADER_IN_DOCUMENTATION = Text(
+    "The documentation of the API names the header: if it is the one that is sent here,"
+    " the value is wrong."
+)
 _BY_STATUS = {
     401: "wrong-credentials",
     402: "account-locked",
@@ -77,6 +102,11 @@ _TIMED = (
     b"timestamp",
     b"requestexpired",
     b"signatureexpired",
+)
+PROXY_STATUS = 407
+_OF_GATEWAY = Text(
+    "Ask who runs the API whether a gateway in front of it wants credentials, and in"
+    " which header."
 )
 _SWITCH = Text(
     "Implement a token refresh mechanism: switch on 403 means expired on the"
@@ -156,6 +186,9 @@ def status_reason(status: int) -> str:
 def by_status(evidence: Evidence) -> Iterator[Clue]:
     """Yield the meaning of the status alone."""
     status = evidence.status
+    if status == PROXY_STATUS and not evidence.configuration.proxy.url:
+        yield from _clues_of_foreign_proxy(evidence)
+        return
     yield Clue(
         50, status_reason(status), Text("The status is {status}.", status=status)
     )
@@ -169,6 +202,20 @@ def by_status(evidence: Evidence) -> Iterator[Clue]:
             asked = Text("The API asks for {wanted}.", wanted=_scheme_names(wanted))
             remedy = join_texts([REASONS["no-credentials-sent"].remedy, asked])
         yield Clue(85 if status == 401 else 55, "no-credentials-sent", text, remedy)
+
+
+def _clues_of_foreign_proxy(evidence: Evidence) -> Iterator[Clue]:
+    """Yield the meaning of a 407 that no proxy of ours has sent.
+
+    Our own proxies' refusals are errors and no responses.
+    """
+    text = Text(
+        "The status is 407, which proxies send, and this configuration uses none: the"
+        " API or a gateway in front of it sends it."
+    )
+    yield Clue(52, "unexpected", text, _OF_GATEWAY)
+    if evidence.configuration.sends_credentials:
+        yield Clue(50, "wrong-credentials", text)
 
 
 def _by_challenge(evidence: Evidence) -> Iterator[Clue]:
@@ -232,35 +279,26 @@ def _as_of_status(reason: str, status: int) -> str:
 
 
 def _by_scheme(evidence: Evidence) -> Iterator[Clue]:
-    """Compare the schemes that the server accepts with ours."""
+    """Compare what the server asks for with what is sent."""
     configuration = evidence.configuration
-    offered = evidence.offered
-    ours = configuration.authentication_type
-    if ours is AuthenticationType.DIGEST and "digest" in offered:
-        if strongest_challenge(evidence.challenges) is None:
-            yield Clue(90, "wrong-scheme", _OTHER_DIGEST)
+    is_digest = "digest" in evidence.sent.words and "digest" in evidence.offered
+    if is_digest and strongest_challenge(evidence.challenges) is None:
+        yield Clue(90, "wrong-scheme", _OTHER_DIGEST)
         return
-    if ours in offered or not _may_compare_schemes(evidence):
+    if evidence.offers_ours:
+        text = Text("WWW-Authenticate asks for what is sent, so its value is wrong.")
+        yield Clue(STATED, "wrong-credentials", text)
         return
-    sent = _scheme_names({ours})
-    if ours is AuthenticationType.NONE:
-        sent = (
-            Text("keys in headers")
-            if evidence.secret_rows
-            else Text("a client certificate alone")
-        )
-    if offered & KEY_SCHEMES:
-        text = Text(
-            "WWW-Authenticate asks for an API key; this configuration sends {sent}.",
-            sent=sent,
-        )
-        yield Clue(72, "key-in-another-header", text)
+    if not _may_compare_schemes(evidence):
         return
-    wanted = _scheme_names(offered)
+    if evidence.offered & KEY_SCHEMES:
+        yield _other_key_clue(evidence)
+        return
+    wanted = _scheme_names(evidence.offered)
     text = Text(
         "WWW-Authenticate asks for {wanted}; this configuration sends {sent}.",
         wanted=wanted,
-        sent=sent,
+        sent=_sent_names(evidence),
     )
     remedy = join_texts(
         [
@@ -268,22 +306,53 @@ def _by_scheme(evidence: Evidence) -> Iterator[Clue]:
             Text("The API asks for {wanted}.", wanted=wanted),
         ]
     )
-    yield Clue(68, "wrong-scheme", text, remedy, _scheme_fix(ours, offered))
+    fix = None
+    if "authorization" not in evidence.row_names:  # the row would be a second one
+        fix = _scheme_fix(configuration.authentication_type, evidence.offered)
+    clue = Clue(68, "wrong-scheme", text, remedy, fix)
+    if evidence.sent.is_key_elsewhere or evidence.reads_ours:
+        # Many APIs that take keys in a header of their own ask browsers for Basic.
+        clue = replace(clue, rivals=_WRONG, distinction=_SCHEMES_IN_DOCUMENTATION)
+    yield clue
+
+
+def _other_key_clue(evidence: Evidence) -> Clue:
+    """Return the clue for a challenge that asks for a key and names no header."""
+    text = Text(
+        "WWW-Authenticate asks for an API key; this configuration sends {sent}.",
+        sent=_sent_names(evidence),
+    )
+    clue = Clue(72, "key-in-another-header", text)
+    if evidence.sent.is_key_elsewhere:
+        return replace(clue, rivals=_WRONG, distinction=_HEADER_IN_DOCUMENTATION)
+    return clue
+
+
+def _sent_names(evidence: Evidence) -> Text:
+    """Return what is sent: the word in Authorization, or the names of the rows."""
+    if evidence.sent.words:
+        return _scheme_names(evidence.sent.words)
+    if not evidence.sent.headers | evidence.sent.parameters:
+        return Text("a client certificate alone")
+    if evidence.sent.is_key_elsewhere and not evidence.configuration.sends_token:
+        return Text("keys in headers")
+    return Text("a token without one of these words")
 
 
 def _may_compare_schemes(evidence: Evidence) -> bool:
-    """Whether a challenge names a scheme, and it is known which one is sent.
+    """Whether a challenge names a known scheme, and it is known which one is sent.
 
-    Jira always names OAuth; a row or script may have any scheme; and with DPoP the
-    type of the token decides.
+    An unknown one proves nothing. Jira always names OAuth; a script may have any
+    scheme; with DPoP the type of the token decides; and the value of an Authorization
+    row may begin with any word.
     """
     configuration = evidence.configuration
     return (
-        bool(evidence.offered - {"oauth", "dpop"})
+        bool(evidence.offered & _COMPARED)
         and configuration.sends_credentials
         and not configuration.is_scripted
         and not configuration.uses_dpop
-        and "authorization" not in evidence.row_names
+        and (bool(evidence.sent.words) or "authorization" not in evidence.row_names)
     )
 
 
@@ -304,9 +373,9 @@ def _scheme_fix(ours: AuthenticationType, offered: Container[str]) -> Fix | None
     return fix_of("wrong-scheme", change, value=choice.label)
 
 
-def _scheme_names(schemes: set[str]) -> Text:
+def _scheme_names(schemes: AbstractSet[str]) -> Text:
     """Return the names of schemes; any other name is remote text and not repeated."""
-    names = [name for name in KNOWN_SCHEMES if name.lower() in schemes]
+    names = [name for name in _NAMED if name.lower() in schemes]
     if not names:
         return Text("another scheme")
     text = Text("{scheme}", scheme=names[0])
@@ -587,6 +656,7 @@ RULES: tuple[tuple[Callable[[Evidence], Iterator[Clue]], Container[int]], ...] =
     (_by_challenge, _ALL),
     (_by_scheme, {401}),
     (by_comparison, {401, 403, 404}),
+    (by_rights, {401, 403}),
     (by_mentions, {401, 403}),
     (by_expiry_settings, _ALL),
     (_by_expiry, {401, 403}),

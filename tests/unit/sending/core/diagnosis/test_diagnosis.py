@@ -100,11 +100,12 @@ def test_the_word_expired_alone_in_a_body_proves_nothing() -> None:
     assert cause(401, '{"user": 7, "expired": false}') == "invalid_credentials"
 
 
-def test_a_scheme_nobody_knows_is_not_repeated() -> None:
+def test_a_scheme_nobody_knows_proves_nothing_and_is_not_repeated() -> None:
     response = Response(401, ResponseHeaders((challenge("Call-0900-for-help"),)))
     found = diagnose(response, configuration(authentication_type="bearer"), now=NOW)
     assert found is not None
-    assert found.remedy.endswith("The API asks for another scheme.")
+    assert [one.reason.id for one in found.suspicions] == ["wrong-credentials"]
+    assert "0900" not in repr(found)
 
 
 def test_a_scheme_that_outkey_does_not_support_is_named_if_it_is_known() -> None:
