@@ -1250,6 +1250,37 @@ SUCCESSES = [
         body=f'{{"error": {"[" * 40 + "]" * 40}}}',
     ),
     Exchange(
+        "Subsonic, wrong password",
+        "wrong-credentials",
+        200,
+        body={
+            "subsonic-response": {
+                "status": "failed",
+                "version": "1.16.1",
+                "error": {"code": 40, "message": "Wrong username or password"},
+            }
+        },
+        kind="basic",
+    ),
+    Exchange(
+        "a status in words",
+        "error-in-200",
+        200,
+        body={"status": "error", "message": "no such order"},
+    ),
+    Exchange(
+        "a status one wrapper deep",
+        "error-in-200",
+        200,
+        body={"result": {"status": "Failed", "reason": "closed"}},
+    ),
+    Exchange(
+        "a flag one wrapper deep",
+        "error-in-200",
+        200,
+        body={"response": {"success": False}},
+    ),
+    Exchange(
         "a redirect to log in",
         "login-page",
         302,
@@ -1270,6 +1301,15 @@ GOOD = [
     ),
     Exchange("a count of errors", "", 200, body={"requests": 9, "errors": 3}),
     Exchange("a list", "", 200, body=[{"ok": False}]),
+    Exchange(
+        "a job that has failed",
+        "",
+        200,
+        body={"id": 7, "status": "failed", "message": "no paper"},
+    ),
+    Exchange("a failed status alone", "", 200, body={"status": "failed"}),
+    Exchange("a status of words", "", 200, body={"status": "ok", "message": "hello"}),
+    Exchange("a text in a wrapper", "", 200, body={"data": "failed"}),
     Exchange("nothing", "", 204),
     Exchange("an empty document", "", 200, body={}),
     Exchange("an empty list", "", 200, body={"items": []}),

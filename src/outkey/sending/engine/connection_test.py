@@ -36,6 +36,7 @@ from outkey.sending.core.diagnosis.diagnose import (
     diagnose_error,
     diagnose_success,
     doubt_about_success,
+    have_other_content,
 )
 from outkey.sending.core.diagnosis.evidence import Certainty, Diagnosis, Suspicion
 from outkey.sending.core.diagnosis.remote_text import remote_message, shorten
@@ -423,12 +424,29 @@ class ConnectionTest:
                 status=response.status,
             )
         if self._accepts(anonymous.status):
+            if self._differs(response, anonymous):
+                return Text(
+                    "status {status}; another response without credentials",
+                    status=response.status,
+                )
             self._findings.append(PROVES_NOTHING)
         return Text(
             "status {status}; status {other} without credentials",
             status=response.status,
             other=anonymous.status,
         )
+
+    def _differs(self, response: Response, anonymous: Response) -> bool:
+        """Whether an accepted response without credentials is really another one.
+
+        A page may differ each time, so that only documents are compared; one that
+        repeats the credentials differs by them alone.
+        """
+        now = self._context.clock.now()
+        if diagnose_success(anonymous, self._configuration, now=now) is not None:
+            return True
+        is_other = have_other_content(response, anonymous)
+        return is_other and not self._repeats_secret(response, "")
 
     def _compares(self, call: Call) -> bool:
         return (

@@ -181,6 +181,39 @@ def test_a_path_that_answers_everybody_proves_nothing_and_says_so() -> None:
     assert not trial_of(Response(200), Response(401)).proves_nothing
 
 
+@pytest.mark.parametrize(
+    ("body", "anonymous", "is_proved"),
+    [
+        ('{"user": "alice"}', '{"user": null}', True),
+        ('{"user": "alice"}', '{"error": "sign in"}', True),
+        ("[]", '{"error": "sign in"}', True),
+        ('{"time": "10:00"}', '{"time": "10:01"}', False),
+        ("<html>alice</html>", "<html>guest</html>", False),
+    ],
+)
+def test_a_success_is_proved_by_another_document_without_credentials(
+    body: str, anonymous: str, *, is_proved: bool
+) -> None:
+    report = trial_of(
+        Response(200, body=body.encode()), Response(200, body=anonymous.encode())
+    )
+    assert report.ok
+    assert report.proves_nothing is not is_proved
+    other = "another response" if is_proved else "status 200"
+    assert report.steps[-1].detail == f"status 200; {other} without credentials"
+
+
+def test_an_echo_of_the_credentials_proves_nothing() -> None:
+    echo = Response(200, body=b'{"authorization": "Bearer canary-token-4711"}')
+    anonymous = Response(200, body=b'{"authorization": ""}')
+    world = fake_gateway(
+        configuration(authentication_type="bearer"),
+        responses=[echo, anonymous],
+        secrets={"token": "canary-token-4711"},
+    )
+    assert world.gateway.test("acme").proves_nothing
+
+
 def test_a_success_is_no_failure_without_an_explicit_error() -> None:
     values = {"verification__test_path": "/me"}
     report = trial_of(Response(200, body=b"{}"), Response(401), **values)

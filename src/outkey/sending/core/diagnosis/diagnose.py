@@ -12,14 +12,16 @@ from outkey.sending.core.diagnosis.evidence import (
     Clue,
     Diagnosis,
     Evidence,
+    have_same_message,
     rank_clues,
 )
 from outkey.sending.core.diagnosis.failures import clues_of
 from outkey.sending.core.diagnosis.reasons import REASONS, REMEDIES
+from outkey.sending.core.diagnosis.remote_text import read_json
 from outkey.sending.core.diagnosis.success import clues_in_success, doubt_about
 from outkey.sending.core.request.assembly import SecretOpener
 from outkey.sending.core.request.expired_marker import FORBIDDEN
-from outkey.sending.core.request.message import Response
+from outkey.sending.core.request.message import BODY_READ, Response
 from outkey.sending.core.request.schemes.fetched import is_rejected
 
 _RENEWED = Text(
@@ -151,6 +153,17 @@ def doubt_about_success(
 ) -> Text | None:
     """Return the sign of a refusal in a successful response, or None."""
     return doubt_about(Evidence(response, configuration, now))
+
+
+def have_other_content(response: Response, other: Response) -> bool:
+    """Whether two successes are documents with other members or other values.
+
+    Times and ids do not count, as in the comparison of refusals.
+    """
+    documents = [read_json(one.text[:BODY_READ]) for one in (response, other)]
+    if not all(isinstance(document, dict | list) for document in documents):
+        return False
+    return not have_same_message(response, other)
 
 
 def diagnose_error(

@@ -247,7 +247,7 @@ class Evidence:
             other is not None
             and other.status == self.status
             and _challenge_errors(other) == _challenge_errors(self.response)
-            and _same_message(other, self.response)
+            and have_same_message(other, self.response)
         )
 
     @property
@@ -315,7 +315,7 @@ def _challenge_errors(response: Response) -> set[tuple[str, str, str]]:
     }
 
 
-def _same_message(response: Response, other: Response) -> bool:
+def have_same_message(response: Response, other: Response) -> bool:
     """Whether two responses say the same, but for times and the ids of requests."""
     messages = {_CHANGING.sub("0", remote_message(one)) for one in (response, other)}
     if len(messages) > 1 or any(messages):

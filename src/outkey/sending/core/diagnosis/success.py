@@ -29,6 +29,10 @@ _MEMBERS = frozenset(
 )
 _FLAGS = frozenset({"ok", "success"})  # Slack; many others
 _NO_ERROR = frozenset({"", "0", "false", "no", "none", "null", "ok", "success"})
+_FAILED = frozenset(
+    {"error", "fail", "failed", "failure", "denied", "unauthorized", "forbidden"}
+)
+_EXPLAINING = ("message", "msg", "error", "code", "reason", "detail")
 _DEEPEST = 6
 _LOGIN = re.compile(
     r"(?i)(?:^|[/?&=._-])(?:login|log-in|signin|sign-in|sso|saml2?|logon)\b"
@@ -62,10 +66,44 @@ def _sign_of_error(evidence: Evidence) -> Text | None:
     if b":fault>" in evidence.lower or b"<fault>" in evidence.lower:
         return Text("the response is a SOAP fault")
     document = read_document(evidence)
+    if sign := _sign_in(document) or _sign_in(_unwrapped(document)):
+        return sign
+    member = _error_member_of_all(document)
+    return Text("the response has the member {name}", name=member) if member else None
+
+
+def _sign_in(document: object) -> Text | None:
+    """Return the part of a document that reports an error, or None."""
     if flag := false_flag(document):
         return Text("the response has {flag}: false", flag=flag)
-    member = error_member(document) or _error_member_of_all(document)
+    if status := _failed_status(document):
+        return Text("the response has the status {status}", status=status)
+    member = error_member(document)
     return Text("the response has the member {name}", name=member) if member else None
+
+
+def _unwrapped(document: object) -> object:
+    """Return the only member of a document if it is an object (Subsonic), or None."""
+    if isinstance(document, dict) and len(document) == 1:
+        [content] = document.values()
+        return content if isinstance(content, dict) else None
+    return None
+
+
+def _failed_status(document: object) -> str:
+    """Return the word of a status that reports a failure, or nothing.
+
+    Only of an object that explains it and has no id: a job that has failed is a record.
+    """
+    if not isinstance(document, dict):
+        return ""
+    names = {_plain_name(str(name)): content for name, content in document.items()}
+    status = names.get("status")
+    if not isinstance(status, str) or "id" in names:
+        return ""
+    explains = any(_has_content(names.get(name), 0) for name in _EXPLAINING)
+    word = status.strip().lower()
+    return word if explains and word in _FAILED else ""
 
 
 def doubt_about(evidence: Evidence) -> Text | None:
