@@ -39,6 +39,11 @@ from outkey.sending.core.diagnosis.diagnose import (
     have_other_content,
 )
 from outkey.sending.core.diagnosis.evidence import Certainty, Diagnosis, Suspicion
+from outkey.sending.core.diagnosis.failures import (
+    TlsHello,
+    is_silent_close,
+    tls_hello,
+)
 from outkey.sending.core.diagnosis.remote_text import remote_message, shorten
 from outkey.sending.core.login.checks import refuse_unusable_login
 from outkey.sending.core.login.failures import LOGIN_PATH
@@ -134,6 +139,7 @@ class ConnectionTestPorts(NamedTuple):
     send: Callable[[Call], Response]
     ready: Callable[[], AccessToken]
     probe: Callable[[], Peer]
+    greet: Callable[[], Peer]  # by TLS at the same port, without a client certificate
     flush_audit: Callable[[], None]  # so that a user finds the outcomes at once
     quotes: bool
 
@@ -204,12 +210,23 @@ class ConnectionTest:
                 self._configuration,
                 now=self._context.clock.now(),
                 met=is_connected,
+                hello=self._hello_after(error) if is_connected else None,
             )
             if is_connected:
                 self._record_request(call)
             yield self._fail(step, self._error_text(error))
         else:
             yield self._judge(call, response)
+
+    def _hello_after(self, error: OutkeyError) -> TlsHello | None:
+        """Return what the port does with TLS, if it closed plain http in silence."""
+        if not is_silent_close(error, self._configuration):
+            return None
+        try:
+            self._ports.greet()
+        except OutkeyError as greeting_error:
+            return tls_hello(greeting_error)
+        return tls_hello(None)
 
     def report(self) -> Report:
         """Return the report of all steps."""

@@ -51,10 +51,24 @@ def prepare_test(
         if is_unsaved_consent
         else lambda: sender.token_actions(configuration, context).ready(),
         probe=lambda: sender.connect(configuration, context),
+        greet=lambda: sender.connect(_by_tls(configuration), context),
         flush_audit=sender.flush_audit,
         quotes=draft is None,
     )
     return ConnectionTest(context, configuration, ports)
+
+
+def _by_tls(configuration: Configuration) -> Configuration:
+    """Return a configuration for a TLS handshake at the port of its Base URL.
+
+    The client certificate stays here: it would prove who we are to any server.
+    """
+    origin = replace(configuration.base.origin, scheme="https")
+    return replace(
+        configuration,
+        base=replace(configuration.base, origin=origin),
+        tls=replace(configuration.tls, client_certificate=""),
+    )
 
 
 def _refuse_unsaved_consent(field: str) -> AccessToken:

@@ -15,6 +15,7 @@ from outkey.foundation.core.errors import (
     TimedOut,
     TlsFailed,
 )
+from outkey.foundation.core.origin import Origin
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.sending.adapters.transport import tls_context
 from outkey.sending.core.audit.events import Intent, Outcome
@@ -30,6 +31,7 @@ from outkey.sending.core.request.message import (
     Request,
     Response,
     ResponseHeaders,
+    Route,
 )
 from outkey.sending.engine import connection_test as verify
 from outkey.sending.engine.connection_test import Report
@@ -201,6 +203,39 @@ def test_a_success_is_proved_by_another_document_without_credentials(
     assert report.proves_nothing is not is_proved
     other = "another response" if is_proved else "status 200"
     assert report.steps[-1].detail == f"status 200; {other} without credentials"
+
+
+@pytest.mark.parametrize(
+    ("hello", "first"),
+    [
+        (None, "plain-http-to-tls-port"),
+        (TlsFailed(reason="tls-to-plain-port"), "other-protocol"),
+        (ConnectionFailed(), "other-protocol"),
+    ],
+)
+def test_plain_http_that_is_closed_in_silence_is_followed_by_one_tls_handshake(
+    monkeypatch: pytest.MonkeyPatch, hello: OutkeyError | None, first: str
+) -> None:
+    made = configuration(
+        authentication_type="bearer",
+        base_url="http://10.0.0.1:8443",
+        network="internal",
+    )
+    world = fake_gateway(made, responses=[ConnectionFailed()], secrets=TOKEN)
+    probed: list[str] = []
+
+    def probe(origin: Origin, route: Route) -> Peer:
+        probed.append(str(origin))
+        if origin.scheme == "https":
+            assert not route.tls.client_certificate
+            if hello is not None:
+                raise hello
+        return Peer("10.0.0.1", "")
+
+    monkeypatch.setattr(world.transport, "probe", probe)
+    report = world.gateway.test("acme")
+    assert probed == ["http://10.0.0.1:8443", "https://10.0.0.1:8443"]
+    assert report.suspicions[0].reason.id == first
 
 
 def test_an_echo_of_the_credentials_proves_nothing() -> None:

@@ -15,7 +15,7 @@ from outkey.sending.core.diagnosis.evidence import (
     have_same_message,
     rank_clues,
 )
-from outkey.sending.core.diagnosis.failures import clues_of
+from outkey.sending.core.diagnosis.failures import TlsHello, clues_of
 from outkey.sending.core.diagnosis.reasons import REASONS, REMEDIES
 from outkey.sending.core.diagnosis.remote_text import read_json
 from outkey.sending.core.diagnosis.success import clues_in_success, doubt_about
@@ -167,13 +167,20 @@ def have_other_content(response: Response, other: Response) -> bool:
 
 
 def diagnose_error(
-    error: OutkeyError, configuration: Configuration, *, now: float, met: bool = False
+    error: OutkeyError,
+    configuration: Configuration,
+    *,
+    now: float,
+    met: bool = False,
+    hello: TlsHello | None = None,
 ) -> Diagnosis:
     """Return why there was no response; the cause is always that of the error.
 
-    `met` means that a connection was opened before, so that the request itself failed.
+    `met` means that a connection was opened before, so that the request itself failed;
+    `hello` is what the port did with a TLS handshake after that.
     """
-    suspicions = rank_clues(list(clues_of(error, configuration, now, met=met)))
+    clues = clues_of(error, configuration, now, met=met, hello=hello)
+    suspicions = rank_clues(list(clues))
     remedy = suspicions[0].remedy if suspicions else error.hint
     fallback = REMEDIES.get(error.cause, REMEDIES[Cause.UNEXPECTED])
     return Diagnosis(error.cause, remedy or fallback, suspicions)

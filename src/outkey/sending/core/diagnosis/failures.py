@@ -1,6 +1,7 @@
 """From an error without a response to its reasons."""
 
 from collections.abc import Iterator
+from enum import Enum
 
 from outkey.foundation.core import errors
 from outkey.foundation.core.fields.choices import ClientAuth, Network
@@ -60,6 +61,10 @@ _REDIRECTED = {
     "oauth1.access_url": "token-url-wrong",
 }
 _PLAIN = "plain-http-to-tls-port"
+_FROM_ELSEWHERE = Text(
+    "A request from another machine shows which: it gets a response if only this"
+    " machine's address is blocked."
+)
 _OTHER_STYLE = {
     ClientAuth.BODY: ClientAuth.BASIC,
     ClientAuth.BASIC: ClientAuth.BODY,
@@ -69,8 +74,41 @@ _SIGNED = frozenset({ClientAuth.CLIENT_SECRET_JWT, ClientAuth.PRIVATE_KEY_JWT})
 _TIDIED = frozenset({"invisible-characters", "doubled-prefix"})
 
 
+class TlsHello(Enum):
+    """What a port did with a TLS handshake after it had closed plain http."""
+
+    ANSWERED = "answered"
+    NOT_TLS = "not_tls"
+    CLOSED = "closed"
+
+
+def tls_hello(error: errors.OutkeyError | None) -> TlsHello:
+    """Return what the end of a handshake shows; a refused certificate is TLS too."""
+    if error is None or isinstance(error, errors.TlsBelowFloor):
+        return TlsHello.ANSWERED
+    if isinstance(error, errors.TlsFailed):
+        is_plain = error.reason == "tls-to-plain-port"
+        return TlsHello.NOT_TLS if is_plain else TlsHello.ANSWERED
+    return TlsHello.CLOSED
+
+
+def is_silent_close(error: errors.OutkeyError, configuration: Configuration) -> bool:
+    """Whether plain http was closed without a byte that shows why."""
+    return (
+        configuration.base.origin.scheme == "http"
+        and isinstance(error, errors.ConnectionFailed)
+        and not isinstance(error, errors.ResponseBroken)
+        and not error.reason
+    )
+
+
 def clues_of(
-    error: errors.OutkeyError, configuration: Configuration, now: float, *, met: bool
+    error: errors.OutkeyError,
+    configuration: Configuration,
+    now: float,
+    *,
+    met: bool,
+    hello: TlsHello | None = None,
 ) -> Iterator[Clue]:
     """Yield the clues of an error; one that explains itself has none."""
     if isinstance(error, errors.TokenEndpointFailed):
@@ -81,7 +119,7 @@ def clues_of(
         yield _error_clue(90, _REDIRECTED[error.field], error)
     else:
         if met and configuration.base.origin.scheme == "http":
-            yield from _clues_after_plain_http(error, configuration)
+            yield from _clues_after_plain_http(error, configuration, hello)
         yield from _clues_of_connection(error, configuration)
 
 
@@ -120,20 +158,40 @@ def _clues_of_connection(
 
 
 def _clues_after_plain_http(
-    error: errors.OutkeyError, configuration: Configuration
+    error: errors.OutkeyError, configuration: Configuration, hello: TlsHello | None
 ) -> Iterator[Clue]:
-    """Recognize a port for https: it closes the connection when plain http is sent."""
+    """Recognize a port for https: it closes the connection when plain http is sent.
+
+    So do other protocols, and servers that block the IP address of the client.
+    """
     if error.reason:
         return  # the received bytes have shown what it is
-    if isinstance(error, errors.ConnectionFailed) and not isinstance(
-        error, errors.ResponseBroken
-    ):
-        text = Text(
-            "The connection was opened, and closed without a response when plain http"
-            " was sent."
-        )
-        yield Clue(92, _PLAIN, text, fix=https_fix(_PLAIN, configuration))
-    elif isinstance(error, errors.TimedOut):
+    match hello:
+        case TlsHello.ANSWERED:
+            text = Text(
+                "The connection was closed without a response when plain http was sent,"
+                " and the port accepts a TLS handshake."
+            )
+            yield Clue(92, _PLAIN, text, fix=https_fix(_PLAIN, configuration))
+        case TlsHello.NOT_TLS:
+            text = Text(
+                "The connection was closed without a response when plain http was sent,"
+                " and the port does not support TLS either."
+            )
+            yield Clue(91, "other-protocol", text)
+        case TlsHello.CLOSED:
+            text = Text(
+                "The connection was opened, and closed without a response: to plain"
+                " http, and to a TLS handshake too."
+            )
+            yield Clue(
+                91,
+                "other-protocol",
+                text,
+                rivals=("ip-not-allowed",),
+                distinction=_FROM_ELSEWHERE,
+            )
+    if isinstance(error, errors.TimedOut):
         text = Text(
             "The Base URL is plain http, and some ports for https do not respond to"
             " that."

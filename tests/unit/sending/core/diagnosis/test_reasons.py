@@ -45,6 +45,11 @@ from outkey.sending.core.diagnosis.diagnose import (
     doubt_about_success,
 )
 from outkey.sending.core.diagnosis.evidence import Diagnosis, Fix
+from outkey.sending.core.diagnosis.failures import (
+    TlsHello,
+    is_silent_close,
+    tls_hello,
+)
 from outkey.sending.core.diagnosis.reasons import FIXES, REASONS, REMEDIES
 from outkey.sending.core.diagnosis.remote_text import remote_message, shorten
 from outkey.sending.core.login.failures import login_failure
@@ -488,13 +493,38 @@ def test_a_connection_that_ends_after_plain_http_led_to_a_port_for_https(
     error: OutkeyError, expected: list[str], fix: str
 ) -> None:
     asked = build("acme", PLAIN | {"base_url": "http://intra.example:8443"})
-    found = diagnose_error(error, asked, now=NOW, met=True)
+    hello = TlsHello.ANSWERED if is_silent_close(error, asked) else None
+    found = diagnose_error(error, asked, now=NOW, met=True, hello=hello)
     assert (ids(found), found.cause) == (expected, error.cause)
     assert fix_text(found.suspicions[0].fix if found.suspicions else None) == fix
     secure = build("acme", {"base_url": "https://intra.example"})
     assert "plain-http-to-tls-port" not in ids(
         diagnose_error(error, secure, now=NOW, met=True)
     )
+
+
+@pytest.mark.parametrize(
+    ("hello", "expected"),
+    [
+        (TlsFailed(reason="certificate-expired"), "plain-http-to-tls-port"),
+        (TlsBelowFloor(), "plain-http-to-tls-port"),
+        (TlsFailed(reason="tls-to-plain-port"), "other-protocol"),
+        (ConnectionFailed(), "other-protocol"),
+    ],
+)
+def test_a_tls_handshake_shows_why_plain_http_was_closed(
+    hello: OutkeyError, expected: str
+) -> None:
+    asked = build("acme", PLAIN | {"base_url": "http://intra.example:8443"})
+    found = diagnose_error(
+        ConnectionFailed(), asked, now=NOW, met=True, hello=tls_hello(hello)
+    )
+    first = found.suspicions[0]
+    assert first.reason.id == expected
+    assert bool(first.fix) is (expected == "plain-http-to-tls-port")
+    is_closed = isinstance(hello, ConnectionFailed)
+    rivals = ["ip-not-allowed"] if is_closed else []
+    assert [rival.id for rival in first.rivals] == rivals
 
 
 def test_the_other_client_authentication_is_offered_from_either_side() -> None:
