@@ -103,7 +103,8 @@ def _clues_of_sameness(evidence: Evidence) -> Iterator[Clue]:
             51,
             "wrong-credentials",
             text,
-            rivals=(_NOT_READ,),
+            # Some respond so to a user without the right too (rspamd).
+            rivals=(_NOT_READ, "forbidden"),
             distinction=PLACE_IN_DOCUMENTATION,
         )
         yield not_read_clue(48, text, evidence)

@@ -1,5 +1,6 @@
-"""Schemes that the text of a response mentions, where no challenge names one."""
+"""What the text of a response mentions: schemes, and the rows that are sent."""
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ def _mention(
     return Mention(kind, tuple(map(compact, words)), weight, is_named)
 
 
+_SHORTEST_NAME = 3  # a shorter one may be a word of any sentence
 _BASIC = AuthenticationType.BASIC
 _BEARER = AuthenticationType.BEARER
 _TABLE = (
@@ -107,3 +109,26 @@ def is_ours(row: Mention, configuration: Configuration) -> bool:
         or configuration.uses_oauth1
     )
     return configuration.sends_token or (is_key and not row.is_named)
+
+
+# In the compact form of `evidence.compact`: "Invalid authKey", "X-Token is not valid".
+_BAD = rb"(?:invalid|wrong|incorrect|bad|unknown)"
+_JUDGED = _BAD + rb"(?:the|header|parameter|queryparameter)?%s\b"
+_JUDGED_AFTER = (
+    rb"\b%s(?:is|was|header|parameter)?(?:not(?:valid|correct)|" + _BAD + rb")"
+)
+
+
+def by_row_names(evidence: Evidence) -> Iterator[Clue]:
+    """Find the name of a secret row that the response calls invalid."""
+    for row in evidence.configuration.rows:
+        name = re.escape(compact(row.key))
+        if not row.secret or len(name) < _SHORTEST_NAME:
+            continue
+        is_judged = any(
+            re.search(pattern % name, evidence.phrases)
+            for pattern in (_JUDGED, _JUDGED_AFTER)
+        )
+        if is_judged:
+            text = Text("The response calls the value of {name} invalid.", name=row.key)
+            yield Clue(73, "wrong-credentials", text)

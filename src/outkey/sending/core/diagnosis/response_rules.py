@@ -18,7 +18,7 @@ from outkey.sending.core.diagnosis.evidence import (
     Fix,
     fix_of,
 )
-from outkey.sending.core.diagnosis.mentions import by_mentions
+from outkey.sending.core.diagnosis.mentions import by_mentions, by_row_names
 from outkey.sending.core.diagnosis.oauth1_problems import by_oauth1
 from outkey.sending.core.diagnosis.phrases import by_phrases
 from outkey.sending.core.diagnosis.reasons import REASONS
@@ -658,6 +658,7 @@ RULES: tuple[tuple[Callable[[Evidence], Iterator[Clue]], Container[int]], ...] =
     (by_comparison, {401, 403, 404}),
     (by_rights, {401, 403}),
     (by_mentions, {401, 403}),
+    (by_row_names, {400, 401, 403}),
     (by_expiry_settings, _ALL),
     (_by_expiry, {401, 403}),
     (_by_clock, {400, 401, 403}),

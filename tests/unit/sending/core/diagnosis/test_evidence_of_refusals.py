@@ -257,7 +257,30 @@ def test_a_407_without_a_proxy_is_not_blamed_on_one() -> None:
 def test_a_401_that_says_nothing_is_one_of_two() -> None:
     same = response(401, "no")
     token = first(BEARER, same, same)
-    assert token == ("wrong-credentials", "either", ["credentials-not-read"])
+    rivals = ["credentials-not-read", "forbidden"]
+    assert token == ("wrong-credentials", "either", rivals)
     # RFC 9110 requires a challenge, and servers that know Basic nearly always send it.
     password = first(BASIC, same, same)
     assert password == ("credentials-not-read", "either", ["wrong-credentials"])
+
+
+@pytest.mark.parametrize(
+    ("words", "is_judged"),
+    [
+        ('invalid authKey "…". It must match the flag', True),
+        ("Auth-Key is not valid", True),
+        ("unknown parameter authkey", True),
+        ("The authKey must be sent", False),
+        ("invalid authKeyring", False),
+    ],
+)
+def test_a_row_that_the_response_calls_invalid_has_a_wrong_value(
+    words: str, *, is_judged: bool
+) -> None:
+    query = [
+        QueryParameter("authKey", "", secret=True),
+        QueryParameter("authKey2", "", secret=False),
+        QueryParameter("k", "", secret=True),
+    ]
+    found = first(NONE, response(400, words), query=query)
+    assert (found[0] == "wrong-credentials") is is_judged

@@ -147,18 +147,20 @@ def has_right_cause(exchange: Exchange) -> bool:
     return any(one.cause in right or one.id == exchange.first for one in reasons)
 
 
-def test_the_first_cause_is_right_in_nine_of_ten(
+def test_the_first_cause_is_right_in_nineteen_of_twenty(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     misses = [one for one in (*ANSWERS, *RECORDED) if not has_right_cause(one)]
     share = 1 - len(misses) / len([*ANSWERS, *RECORDED])
     share_recorded = 1 - len([one for one in misses if one in RECORDED]) / len(RECORDED)
     lines = [f"The first cause is right in {share:.1%} of all exchanges"]
-    lines += [f"and in {share_recorded:.1%} of {len(RECORDED)} recorded ones; not in:"]
+    lines += [f"and in {share_recorded:.1%} of {len(RECORDED)} recorded ones,"]
+    alone = [one for one in RECORDED if not found_in(one).suspicions[0].rivals]
+    lines += [f"{len(RECORDED) - len(alone)} of the recorded ones with an or; not in:"]
     lines += [f"{one.who}: {one.first}, not {ids(found_in(one))}" for one in misses]
     with capsys.disabled():
         sys.stdout.write("\n  ".join(["", *lines]) + "\n")
-    assert min(share, share_recorded) >= 0.9
+    assert min(share, share_recorded) >= 0.95
 
 
 def test_the_recorded_exchanges_are_of_many_servers_and_mistakes() -> None:
