@@ -65,6 +65,16 @@ _FROM_ELSEWHERE = Text(
     "A request from another machine shows which: it gets a response if only this"
     " machine's address is blocked."
 )
+_STYLE = "client-authentication-style"
+# As RFC 7591 §2 and RFC 8705 §2 name them.
+_METHODS = {
+    ClientAuth.BODY: "client_secret_post",
+    ClientAuth.BASIC: "client_secret_basic",
+    ClientAuth.BASIC_RAW: "client_secret_basic",
+    ClientAuth.CLIENT_SECRET_JWT: "client_secret_jwt",
+    ClientAuth.PRIVATE_KEY_JWT: "private_key_jwt",
+    ClientAuth.MTLS: "tls_client_auth",
+}
 _OTHER_STYLE = {
     ClientAuth.BODY: ClientAuth.BASIC,
     ClientAuth.BASIC: ClientAuth.BODY,
@@ -234,7 +244,11 @@ def _clues_at_token_url(
             text,
         )
     suspected = error.suspected
-    if suspected:
+    if suspected == _STYLE and _METHODS.get(style, "") in error.named_methods:
+        # Authlib responds so to a wrong secret, and lists what the endpoint takes.
+        text = Text("The provider names the Client Authentication that is in use.")
+        yield Clue(94, "client-secret-wrong", text)
+    elif suspected:
         text = Text("The description in the provider's response states it.")
         fix = _style_fix(suspected, configuration)
         yield Clue(94, suspected, text, fix=fix)

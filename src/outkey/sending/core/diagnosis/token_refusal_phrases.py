@@ -94,6 +94,13 @@ _TABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("dpop-required", ("dpop",)),
 )
+_METHODS = (
+    "client_secret_basic",
+    "client_secret_post",
+    "client_secret_jwt",
+    "private_key_jwt",
+    "tls_client_auth",
+)
 _NEEDLES = tuple(
     (reason, tuple(compact(phrase) for phrase in phrases)) for reason, phrases in _TABLE
 )
@@ -106,3 +113,8 @@ def reason_in(words: str) -> str:
         if any(needle in text for needle in needles):
             return reason
     return ""
+
+
+def methods_in(words: str) -> frozenset[str]:
+    """Return the ways of client authentication that a provider's words name."""
+    return frozenset(method for method in _METHODS if method in words)

@@ -12,7 +12,7 @@ from outkey.sending.core.diagnosis.remote_text import (
     remote_message,
     shorten,
 )
-from outkey.sending.core.diagnosis.token_refusal_phrases import reason_in
+from outkey.sending.core.diagnosis.token_refusal_phrases import methods_in, reason_in
 from outkey.sending.core.oauth2.responses import parse_document
 from outkey.sending.core.request.message import BODY_READ, Response
 
@@ -40,6 +40,7 @@ def add_words(
         words = remote_message(response)
     if isinstance(error, TokenEndpointFailed):
         error.suspected = reason_in(words)
+        error.named_methods = methods_in(words)
     show_words(error, words, response, secrets)
 
 
