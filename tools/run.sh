@@ -22,4 +22,6 @@ while kill -0 "$server" 2> /dev/null; do
 done
 # Stopping the server is not an error.
 [ -z "$stopping" ] || status=0
+# 2: the call, such as a port that is in use.
+[ "$status" != 2 ] || echo "hint: for another port: make run PORT=$(($2 + 1))" >&2
 exit $status

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 
 from outkey.administration.core.policy.policy import Policy
 from outkey.administration.core.presets.endings import Ending
+from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.fields.choices import (
     AuthenticationType,
     Network,
@@ -21,6 +22,7 @@ from outkey.foundation.core.fields.choices import (
 )
 from outkey.foundation.core.findings.checks import Check, Finding, Level, by_severity
 from outkey.foundation.core.moments import DAY_SECONDS, day_of
+from outkey.foundation.core.origin import endpoint_origin
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.expiry_warnings import (
@@ -32,6 +34,7 @@ from outkey.sending.core.configuration.expiry_warnings import (
 )
 from outkey.sending.core.configuration.health import Health
 from outkey.sending.core.configuration.reference import Reference, Store
+from outkey.sending.core.request.addresses import AddressKind, judge_host
 from outkey.sending.core.request.headers import looks_like_credential
 
 HOUR_SECONDS = 3_600
@@ -187,17 +190,32 @@ def _last_test(facts: ConfigurationFacts, fact: str) -> object:
 
 
 def _plain_http(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
-    """Find a Base URL, Token URL or Request URL without TLS."""
-    yield from _finding_if(facts.base_url.lower().startswith("http:"), "base_url")
+    """Find a URL in use without TLS, but for this machine itself."""
     configuration = facts.configuration
-    if configuration is None:
-        return
-    if configuration.uses_oauth2:
-        url = configuration.oauth2.token_url.lower()
-        yield from _finding_if(url.startswith("http:"), "oauth2.token_url")
-    if configuration.has_three_legs:
-        url = configuration.oauth1.request_url.lower()
-        yield from _finding_if(url.startswith("http:"), "oauth1.request_url")
+    urls = {"base_url": facts.base_url}
+    if configuration is not None and configuration.uses_oauth2:
+        urls["oauth2.token_url"] = configuration.oauth2.token_url
+    if configuration is not None and configuration.has_three_legs:
+        urls["oauth1.request_url"] = configuration.oauth1.request_url
+    if configuration is not None and configuration.uses_aws_role:
+        urls["aws.sts_url"] = configuration.aws.sts_endpoint
+    has_proxy = configuration is not None and bool(configuration.proxy.url)
+    for path, url in urls.items():
+        yield from _finding_if(_is_plain(url, has_proxy=has_proxy), path)
+
+
+def _is_plain(url: str, *, has_proxy: bool) -> bool:
+    """Whether requests to a URL can be read on their way.
+
+    A proxy resolves names itself: there, localhost is another machine.
+    """
+    if has_proxy or not url.lower().startswith("http:"):
+        return url.lower().startswith("http:")
+    try:
+        host = endpoint_origin(url, "base_url").host
+    except OutkeyError:
+        return True
+    return judge_host(host) is not AddressKind.LOOPBACK
 
 
 def _tls_floor(facts: ConfigurationFacts) -> list[FindingPlace]:

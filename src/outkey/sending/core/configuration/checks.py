@@ -447,7 +447,12 @@ def _missing_secrets(
 
 def setting_findings(configuration: Configuration) -> Iterator[Finding]:
     """Yield the findings about risky settings."""
-    is_plain = configuration.base.origin.scheme == "http"
+    origin = configuration.base.origin
+    # A proxy resolves names itself: there, localhost is another machine.
+    stays_here = (
+        judge_host(origin.host) is AddressKind.LOOPBACK and not configuration.proxy.url
+    )
+    is_plain = origin.scheme == "http" and not stays_here
     if is_plain and configuration.sends_credentials:
         check = UNENCRYPTED_AT_PROXY if configuration.proxy.url else UNENCRYPTED
         yield check.finding("base_url")

@@ -350,6 +350,30 @@ def test_what_the_policy_blocks_is_refused_by_what_a_configuration_says_itself()
     assert (caught.value.code, bool(caught.value.hint)) == ("policy", True)
 
 
+@pytest.mark.parametrize(
+    ("url", "proxy", "is_found"),
+    [
+        ("http://127.0.0.1:9000", "", False),
+        ("http://localhost:9000", "", False),
+        ("http://localhost:9000", "http://proxy.example:3128", True),
+        ("http://10.0.0.1", "", True),
+        ("https://a.example", "http://proxy.example:3128", False),
+    ],
+)
+def test_plain_http_to_this_machine_is_no_finding(
+    url: str, proxy: str, *, is_found: bool
+) -> None:
+    made = sound(base_url=url, network="internal", proxy__url=proxy)
+    ids = [finding.id for finding in configuration_posture(subject(made))]
+    assert ("P-plain-http" in ids) is is_found
+
+
+def test_plain_http_to_what_is_no_url_is_a_finding() -> None:
+    facts = replace(subject(), base_url="http://[bad")
+    ids = [finding.id for finding in configuration_posture(facts)]
+    assert "P-plain-http" in ids
+
+
 def test_all_that_the_policy_blocks_is_named_at_once() -> None:
     policy = parse_policy(
         '[production]\nblocking = ["P-no-rate-limit", "P-plain-http"]'

@@ -320,6 +320,9 @@ def test_credentials_in_clear_are_a_warning() -> None:
     assert ids(secrets=secrets, headers=(row,), **inside) == ["W001"]
     assert ids(script=SCRIPT, **inside) == ["W001"]
     assert ids(**inside) == []
+    here = inside | {"base_url": "http://127.0.0.1:9000"}
+    assert ids(script=SCRIPT, **here) == []
+    assert ids(script=SCRIPT, **here, proxy__url="http://10.0.0.1:3128") == ["W001"]
 
 
 def test_an_empty_user_and_an_underscore_are_warnings() -> None:
