@@ -623,6 +623,14 @@ _OF_EVIDENCE = (
         "An API of OAuth 1.0a responds with nonce_used or says so.",
     ),
     reason(
+        "not-connected",
+        Cause.REAUTHORIZATION_NEEDED,
+        "No user has authorized the access yet",
+        "Connect it first: press Connect on the configuration's page, or run outkey"
+        " token authorize.",
+        "The grant needs a user's consent, and there has been no token yet.",
+    ),
+    reason(
         "login-refused",
         Cause.INVALID_CREDENTIALS,
         "The API refuses the login",

@@ -74,7 +74,8 @@ class OAuth2Source:
         has_refresh = state.content is not None and state.content.refresh is not None
         is_dead = state.dead and not request.force
         if is_dead or not (has_refresh or self._may_use_entered(state, request)):
-            raise self._consent_error()
+            was_connected = is_dead or state.spent or state.content is not None
+            raise self._consent_error(was_connected=was_connected)
 
     def final_error(
         self, reason: str, response: Response | None = None
@@ -86,7 +87,9 @@ class OAuth2Source:
         needs_consent = self.configuration.needs_consent
         return self._consent_error() if is_final and needs_consent else None
 
-    def _consent_error(self) -> errors.ReauthorizationNeeded:
+    def _consent_error(
+        self, *, was_connected: bool = True
+    ) -> errors.ReauthorizationNeeded:
         """Return the error for a missing authorization, with the grant's remedy."""
         name = self.configuration.name
         hints = {
@@ -100,9 +103,11 @@ class OAuth2Source:
                 "Have a user authorize it: outkey token authorize {name}.", name=name
             ),
         }
-        return errors.ReauthorizationNeeded(
-            hint=hints.get(self.configuration.oauth2.grant)
-        )
+        hint = hints.get(self.configuration.oauth2.grant)
+        if was_connected:
+            return errors.ReauthorizationNeeded(hint=hint)
+        message = Text("no user has authorized the access yet")
+        return errors.ReauthorizationNeeded(message, hint=hint, reason="not-connected")
 
     def _may_use_entered(self, state: TokenState, request: TokenRequest) -> bool:
         """Whether the refresh token that was entered may be sent."""

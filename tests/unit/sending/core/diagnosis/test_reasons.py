@@ -58,6 +58,7 @@ from outkey.sending.core.request.assembly import SecretOpener, redirected_reques
 from outkey.sending.core.request.headers import check_token, check_value
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
 from outkey.sending.core.request.proxy import FAILURES, proxy_failure
+from outkey.sending.engine.tokens.shown_refusal import add_words
 from outkey.testing import configuration
 from outkey.testing.canary import find
 from unit.exchanges import (
@@ -327,6 +328,7 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
     (login_failure("timeout"), LOGIN, ["time-out"], ""),
     (login_failure("bad_token"), LOGIN, ["unexpected"], ""),
     (ReauthorizationNeeded(), OAUTH2, ["refresh-token-dead"], ""),
+    (ReauthorizationNeeded(reason="not-connected"), OAUTH2, ["not-connected"], ""),
     (failure("invalid_grant"), OAUTH2, ["unexpected"], ""),
     (
         failure("invalid_grant"),
@@ -503,6 +505,30 @@ def test_a_connection_that_ends_after_plain_http_led_to_a_port_for_https(
     assert "plain-http-to-tls-port" not in ids(
         diagnose_error(error, secure, now=NOW, met=True)
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "style", "first"),
+    [
+        ("client_secret_basic", "basic", "client-secret-wrong"),
+        ("client_secret_basic", "basic_raw", "client-secret-wrong"),
+        ("client_secret_post", "body", "client-secret-wrong"),
+        ("client_secret_basic", "body", "client-authentication-style"),
+        ("private_key_jwt", "basic", "client-authentication-style"),
+    ],
+)
+def test_a_provider_that_names_the_method_in_use_means_the_secret(
+    words: str, style: str, first: str
+) -> None:
+    # Authlib lists the methods that the endpoint takes, for either mistake.
+    said = f"The client cannot authenticate with methods: ['{words}']"
+    document = {"error": "invalid_client", "error_description": said}
+    error = failure("invalid_client")
+    add_words(error, Response(401, body=json.dumps(document).encode()), [])
+    asked = asked_for(OAUTH2 | {"oauth2.client_auth": style})
+    found = diagnose_error(error, asked, now=NOW)
+    assert ids(found)[0] == first
+    assert bool(found.suspicions[0].fix) is (first == "client-authentication-style")
 
 
 @pytest.mark.parametrize(

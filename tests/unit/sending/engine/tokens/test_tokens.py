@@ -742,8 +742,9 @@ def test_a_dead_refresh_token_ends_in_one_call_and_a_person_is_asked() -> None:
     fake = world(provider, oauth2__grant="refresh_token")
     provider.refuse("invalid_grant")
     for _ in range(5):
-        with pytest.raises(ReauthorizationNeeded):
+        with pytest.raises(ReauthorizationNeeded) as caught:
             send(fake)
+        assert caught.value.reason == ""
         fake.clock.advance(100)
     assert len(provider.asked) == 1
     assert fake.token("acme").status().state is State.REAUTHORIZATION_NEEDED
@@ -781,9 +782,9 @@ def test_a_token_that_a_person_must_agree_to_is_asked_for_by_nobody_else() -> No
         oauth2__grant="authorization_code",
         oauth2__authorization_url="https://auth.acme.example/authorize",
     )
-    with pytest.raises(ReauthorizationNeeded):
+    with pytest.raises(ReauthorizationNeeded) as caught:
         send(fake)
-    assert provider.asked == []
+    assert (caught.value.reason, provider.asked) == ("not-connected", [])
     assert kept(fake).tries == 0
 
 
