@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PASSWORD = "s3cret-of-alice"
-_WAIT_SECONDS = 90
+_WAIT_SECONDS = 240  # rspamd compiles its rules first
 
 
 class Prepared(NamedTuple):

@@ -166,7 +166,7 @@ def test_a_database_that_does_not_answer_is_an_error(outkey: Terminal) -> None:
 
 WEAK = """
 [configuration."<b>odd</b>"]
-base_url = "http://127.0.0.1:9"
+base_url = "http://10.0.0.1:9"
 network = "internal"
 authentication_type = "bearer"
 token = "env:ONE"

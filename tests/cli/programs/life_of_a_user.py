@@ -33,7 +33,7 @@ PROTECTION = "/outkey/auditrecord/people/"
 DAY = 86400
 UNENCRYPTED = """
 [configuration.{}]
-base_url = "http://127.0.0.1:9"
+base_url = "http://10.0.0.1:9"
 network = "internal"
 authentication_type = "bearer"
 """
