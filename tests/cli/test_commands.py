@@ -321,6 +321,7 @@ def test_a_test_reports_steps_cause_and_remedy(ready: Terminal, spar: Spar) -> N
         "steps",
         "status",
         "cause",
+        "certainty",
         "remedy",
         "findings",
     }

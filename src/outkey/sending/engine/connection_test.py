@@ -45,6 +45,7 @@ from outkey.sending.core.diagnosis.failures import (
     tls_hello,
 )
 from outkey.sending.core.diagnosis.remote_text import remote_message, shorten
+from outkey.sending.core.diagnosis.sent_credentials import sent_credentials
 from outkey.sending.core.login.checks import refuse_unusable_login
 from outkey.sending.core.login.failures import LOGIN_PATH
 from outkey.sending.core.oauth2.token import AccessToken
@@ -456,14 +457,21 @@ class ConnectionTest:
     def _differs(self, response: Response, anonymous: Response) -> bool:
         """Whether an accepted response without credentials is really another one.
 
-        A page may differ each time, so that only documents are compared; one that
-        repeats the credentials differs by them alone.
+        A page may differ each time, so that only documents are compared. One that
+        repeats the request differs by the credentials or by the names of their headers.
         """
         now = self._context.clock.now()
         if diagnose_success(anonymous, self._configuration, now=now) is not None:
             return True
-        is_other = have_other_content(response, anonymous)
-        return is_other and not self._repeats_secret(response, "")
+        sent = sent_credentials(self._configuration, None)
+        repeats_name = any(
+            name in response.text.lower() for name in sent.headers | sent.parameters
+        )
+        return (
+            have_other_content(response, anonymous)
+            and not repeats_name
+            and not self._repeats_secret(response, "")
+        )
 
     def _compares(self, call: Call) -> bool:
         return (

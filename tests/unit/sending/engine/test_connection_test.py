@@ -238,9 +238,13 @@ def test_plain_http_that_is_closed_in_silence_is_followed_by_one_tls_handshake(
     assert report.suspicions[0].reason.id == first
 
 
-def test_an_echo_of_the_credentials_proves_nothing() -> None:
-    echo = Response(200, body=b'{"authorization": "Bearer canary-token-4711"}')
-    anonymous = Response(200, body=b'{"authorization": ""}')
+@pytest.mark.parametrize(
+    "body",
+    [b'{"value": "Bearer canary-token-4711"}', b'{"headers": ["Authorization"]}'],
+)
+def test_an_echo_of_the_credentials_proves_nothing(body: bytes) -> None:
+    echo = Response(200, body=body)
+    anonymous = Response(200, body=b'{"value": ""}')
     world = fake_gateway(
         configuration(authentication_type="bearer"),
         responses=[echo, anonymous],

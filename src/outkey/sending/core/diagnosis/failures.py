@@ -62,8 +62,8 @@ _REDIRECTED = {
 }
 _PLAIN = "plain-http-to-tls-port"
 _FROM_ELSEWHERE = Text(
-    "A request from another machine shows which: it gets a response if only this"
-    " machine's address is blocked."
+    "A request from another machine shows which: it gets a response if only the IP"
+    " address of this machine is blocked."
 )
 _STYLE = "client-authentication-style"
 # As RFC 7591 §2 and RFC 8705 §2 name them.
