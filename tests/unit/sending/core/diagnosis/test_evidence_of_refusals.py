@@ -127,6 +127,7 @@ def test_another_scheme_is_switched_to_only_where_the_credentials_are_not_read()
     refusal = response(401, "no", "Basic")
     unread = suspicions(BEARER, refusal, refusal)[0]
     assert (unread.certainty, bool(unread.fix)) == ("likely", True)
+    assert unread.doubt == ""
     read = suspicions(BEARER, refusal, response(401, "sign in", "Basic"))[0]
     assert (read.certainty, read.fix) == ("either", None)
 
