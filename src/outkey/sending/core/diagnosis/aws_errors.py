@@ -13,6 +13,7 @@ from outkey.sending.core.diagnosis.reasons import REASONS
 
 # More than every phrase: a code of AWS is exact.
 _STATED = 97
+_OF_SECRET = 94  # less than a fault that is seen in the entered secret
 # `sqs.eu-central-1.amazonaws.com`, `abc.execute-api.eu-central-1.amazonaws.com`.
 _HOST = re.compile(
     r"(?:[a-z0-9-]+\.)+([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com(?:\.cn)?"
@@ -66,7 +67,7 @@ def by_aws_error(evidence: Evidence) -> Iterator[Clue]:
         )
         yield Clue(_STATED, fault, skewed)
     else:
-        yield Clue(_STATED, fault, text)
+        yield Clue(_OF_SECRET if fault == faults.SECRET else _STATED, fault, text)
 
 
 def _clues_of_unknown_key(configuration: Configuration) -> Iterator[Clue]:
