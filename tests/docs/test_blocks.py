@@ -254,6 +254,11 @@ def prepare_oauth1(shell: Shell) -> None:
     shell.stdin["outkey token authorize legs"] = "12345678\n"
 
 
+def prepare_aws(shell: Shell) -> None:
+    secret = "spar-secret-access-key"
+    shell.stdin["outkey secret set queue secret_access_key"] = secret
+
+
 def prepare_script(shell: Shell) -> None:
     (block,) = (
         block
@@ -294,6 +299,7 @@ def prepare_table(shell: Shell) -> None:
 
 
 PREPARED: dict[str, Callable[[Shell], None]] = {
+    "docs/guide/aws.md": prepare_aws,
     "docs/guide/command-line.md": prepare_command_line,
     "docs/guide/data-protection.md": prepare_users,
     "docs/guide/drill.md": prepare_acme,

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from outkey.spar.authorization import AUTHORIZATION
+from outkey.spar.aws import AWS
 from outkey.spar.exchange import Stage
 from outkey.spar.logins import LOGINS, PASSWORD, USERNAME
 from outkey.spar.oauth1 import OAUTH1
@@ -355,4 +356,5 @@ SCENES: dict[str, Callable[[Stage], None]] = {
     **AUTHORIZATION,
     **LOGINS,
     **OAUTH1,
+    **AWS,
 }
