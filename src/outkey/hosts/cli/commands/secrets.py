@@ -38,10 +38,10 @@ def set_secret(
         str,
         typer.Argument(
             help=(
-                "The secret: password, token, client_secret, refresh_token, secret_key,"
-                " client_key, consumer_secret, access_token, access_token_secret,"
-                " private_key, secret_access_key, session_token, web_identity_token,"
-                " proxy_password, header:KEY or query:KEY."
+                "The secret: password, token, client_secret, refresh_token,"
+                " consumer_secret, access_token, access_token_secret, private_key,"
+                " secret_access_key, session_token, web_identity_token, secret_key,"
+                " client_key, proxy_password, header:KEY or query:KEY."
             )
         ),
     ],
