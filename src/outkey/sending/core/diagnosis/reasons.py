@@ -612,7 +612,7 @@ _OF_EVIDENCE = (
         Cause.HEADER_FORMAT,
         "The API expects another Signature Method",
         "Choose the Signature Method that its documentation names.",
-        "An API of OAuth 1.0a responds with signature_method_rejected or says so.",
+        "An API of OAuth 1.0a responds with signature_method_rejected or reports it.",
     ),
     reason(
         "oauth1-nonce",
@@ -620,7 +620,7 @@ _OF_EVIDENCE = (
         "The API has seen this nonce before",
         "outkey never uses a nonce twice: look for a proxy or a gateway that repeats"
         " requests, and check this machine's clock.",
-        "An API of OAuth 1.0a responds with nonce_used or says so.",
+        "An API of OAuth 1.0a responds with nonce_used or reports it.",
     ),
     reason(
         "not-connected",
