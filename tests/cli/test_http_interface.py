@@ -17,7 +17,8 @@ import httpx
 import pytest
 
 from cli.served_interface import SCOPES, Interface, create_token, serving_interface
-from outkey.spar import Spar
+from outkey.spar import Spar, aws, oauth1
+from outkey.spar.records import OAUTH1_TOKEN, OAUTH1_TOKEN_SECRET
 from ports import free_port
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -395,6 +396,67 @@ def test_a_configuration_lives_by_http(interface: Interface) -> None:
     assert call("GET", "configurations/new").status_code == 404
     records = [r for r in interface.audit() if r.get("configuration") == "new"]
     assert {record["actor"] for record in records} == {"token:all", "token:internal"}
+
+
+SIGNED: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
+    "aws_sigv4": (
+        {
+            "aws": {
+                "access_key_id": aws.KEY_ID,
+                "region": "eu-central-1",
+                "service": "execute-api",
+            },
+            "verification": {"test_path": "/aws/api"},
+        },
+        {"secret_access_key": aws.KEY},
+    ),
+    "oauth1": (
+        {
+            "oauth1": {"consumer_key": oauth1.CONSUMER},
+            "verification": {"test_path": "/oauth1/api"},
+        },
+        {
+            "consumer_secret": oauth1.CONSUMER_SECRET,
+            "access_token": OAUTH1_TOKEN,
+            "access_token_secret": OAUTH1_TOKEN_SECRET,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SIGNED)
+def test_a_configuration_that_signs_lives_by_http(
+    interface: Interface, kind: str
+) -> None:
+    settings, secrets = SIGNED[kind]
+    path = f"configurations/{kind}"
+    base_url = interface.call("GET", "configurations/acme").json()["base_url"]
+    facts = {"base_url": base_url, "network": "internal", "authentication_type": kind}
+    made = interface.call("PUT", path, "internal", json=facts | settings)
+    assert made.status_code == 201, made.text
+    for field, value in secrets.items():
+        url = f"{path}/secrets/{field}"
+        secret = {"value": value}
+        assert interface.call("PUT", url, json=secret).status_code == 204, field
+    shown = interface.call("GET", path).json()
+    section = kind.partition("_")[0]
+    assert shown[section].items() >= settings[section].items()
+    again = interface.call("PUT", path, "internal", json=shown)
+    assert again.status_code == 200, again.text
+    assert all(again.json()[field]["set"] for field in secrets)
+    report = interface.call("POST", f"{path}/test", "send").json()
+    assert report["ok"], report
+    # With another type its keys are refused, unless they are as by default.
+    other = shown | {"authentication_type": "bearer"}
+    refused = interface.call("PUT", path, "internal", json=other)
+    assert_error(refused, "configuration")
+    assert refused.status_code == 422
+    changed = interface.call(
+        "PATCH", path, "internal", json={"authentication_type": "bearer"}
+    ).json()
+    back = interface.call("PUT", path, "internal", json=changed)
+    assert back.status_code == 200, back.text
+    interface.call("DELETE", path)
 
 
 def test_a_test_is_reported_step_by_step(interface: Interface) -> None:

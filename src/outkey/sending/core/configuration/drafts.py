@@ -28,7 +28,7 @@ from outkey.sending.core.configuration.fields import (
     FORMER_KEYS,
     PATHS_OF_SECRETS,
     SECTIONS,
-    TYPES_OF_SECTIONS,
+    other_type_of,
 )
 from outkey.sending.core.configuration.reference import Reference, parse_reference
 
@@ -93,11 +93,16 @@ class ConfigurationDraft:
         """Refuse keys of the section of another authentication type.
 
         They would be ignored, and a user who has written them expects something else.
+        Programs write every key: one with its default changes nothing.
         """
+        values = configuration.values()
+        written = (
+            path for path in self.values if values.get(path) != BY_PATH[path].default
+        )
         secrets = (PATHS_OF_SECRETS.get(name, "") for name in self.references)
-        for path in (*self.values, *secrets):
-            owner = TYPES_OF_SECTIONS.get(path.partition(".")[0])
-            if owner is not None and owner is not configuration.authentication_type:
+        for path in (*written, *secrets):
+            owner = other_type_of(path, configuration.authentication_type)
+            if owner is not None:
                 raise BY_PATH[path].refuse(
                     Text("belongs to the Authentication Type {type}", type=owner.label),
                     hint=Text(

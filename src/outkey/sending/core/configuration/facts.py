@@ -12,6 +12,7 @@ from outkey.foundation.core.moments import iso_or_none
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import VALUE_FIELDS, Configuration
 from outkey.sending.core.configuration.custom_rows import CustomRow, is_row_secret
+from outkey.sending.core.configuration.fields import other_type_of
 from outkey.sending.core.configuration.health import Status, Summary
 
 _ROWS = ("headers", "query")
@@ -36,6 +37,9 @@ def configuration_facts(configuration: Configuration) -> dict[str, object]:
     """Return a configuration by its TOML keys; of a secret, whether and since when."""
     facts: dict[str, object] = {"name": configuration.name}
     for path, value in configuration.values().items():
+        # What was entered for another type stays stored, but could not be written back.
+        if other_type_of(path, configuration.authentication_type):
+            continue
         section, dot, key = path.partition(".")
         if dot:
             inner = facts.setdefault(section, {})

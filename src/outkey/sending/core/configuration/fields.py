@@ -38,7 +38,7 @@ SECTIONS = tuple(
     dict.fromkeys(path.partition(".")[0] for path in BY_PATH if "." in path)
 )
 # The sections that only one authentication type reads.
-TYPES_OF_SECTIONS = {
+_TYPES_OF_SECTIONS = {
     "aws": AuthenticationType.AWS_SIGV4,
     "oauth1": AuthenticationType.OAUTH1,
 }
@@ -50,3 +50,9 @@ SENT_TO_TOKEN_URL = tuple(field.secret_name for field in FIELDS if field.to_toke
 def secret_label(name: str) -> str:
     """Return a secret as a user knows it: the label of its field, or its row."""
     return SECRET_LABELS.get(name, row_label(name))
+
+
+def other_type_of(path: str, used: AuthenticationType) -> AuthenticationType | None:
+    """Return the only type that reads a field or section, if another one is used."""
+    owner = _TYPES_OF_SECTIONS.get(path.partition(".")[0], used)
+    return None if owner is used else owner

@@ -14,7 +14,7 @@ from outkey.sending.core.configuration.fields import (
     BY_PATH,
     FIELDS,
     SECTIONS,
-    TYPES_OF_SECTIONS,
+    other_type_of,
 )
 
 
@@ -37,8 +37,7 @@ def configuration_lines(configuration: Configuration) -> Iterator[str]:
         yield from _row_lines(parameter, configuration)
     for section in SECTIONS:
         # What was entered for another type stays stored, but a document refuses it.
-        owner = TYPES_OF_SECTIONS.get(section, configuration.authentication_type)
-        if owner is not configuration.authentication_type:
+        if other_type_of(section, configuration.authentication_type):
             continue
         prefix = f"{section}."
         inner_values = {

@@ -5,6 +5,7 @@ import pytest
 from outkey.foundation.core.errors import ConfigError
 from outkey.sending.core.configuration.configuration import build
 from outkey.sending.core.configuration.drafts import read_draft
+from outkey.sending.core.configuration.facts import configuration_facts
 from outkey.sending.core.configuration.text import configuration_lines
 
 AWS: dict[str, object] = {
@@ -51,10 +52,17 @@ def test_keys_of_the_section_are_refused_for_another_type(
         draft.merged(stored)
 
 
+def test_a_key_of_the_section_with_its_default_changes_nothing() -> None:
+    unused = {"region": "", "payload": "signed", "duration_seconds": 3600}
+    table = TABLE | {"authentication_type": "basic", "aws": unused}
+    assert not read_draft("queue", table).configuration().signs_for_aws
+
+
 def test_what_was_entered_for_another_type_is_not_exported() -> None:
     stored = read_draft("queue", TABLE).configuration()
     assert "[configuration.queue.aws]" in list(configuration_lines(stored))
     other = build("queue", stored.values() | {"authentication_type": "basic"})
     lines = list(configuration_lines(other))
     assert "[configuration.queue.aws]" not in lines
+    assert "aws" not in configuration_facts(other)
     assert other.aws == stored.aws
