@@ -406,6 +406,12 @@ def test_the_page_has_buttons_to_approve_and_deny_and_escapes_what_it_repeats(
     assert "code=spar-code-" in pressed.headers["Location"]
 
 
+def test_a_provider_that_refuses_pkce_issues_a_code_without_it(shared: Spar) -> None:
+    assert code(shared, pkce="refused")["error"] == "invalid_request"
+    issued = code(shared, pkce="refused", code_challenge="")["code"]
+    assert exchange(shared, issued).status == 200
+
+
 @pytest.mark.parametrize("name", ["state", "iss"])
 def test_the_redirect_can_be_twisted(shared: Spar, name: str) -> None:
     assert code(shared, twist=name)[name] == f"{shared.elsewhere}/oauth"

@@ -23,8 +23,9 @@ REDIRECT = re.compile(
 def authorize(stage: Stage) -> None:
     """Ask for approval (RFC 6749 §4.1) and redirect with code, state and iss.
 
-    PKCE with S256 is required. `auto=1` in the query approves at once; `twist=state`,
-    `twist=iss`, `twist=no-state` and `twist=no-iss` falsify the redirect.
+    PKCE with S256 is required, and refused with `pkce=refused` in the query. `auto=1`
+    approves at once; `twist=state`, `twist=iss`, `twist=no-state` and `twist=no-iss`
+    falsify the redirect.
     """
     uri = stage.query.get("redirect_uri", "")
     if not stage.authority.knows(
@@ -50,8 +51,11 @@ def _approval_of(stage: Stage) -> dict[str, str] | None:
     query = stage.query
     if query.get("response_type") != "code":
         raise OAuthError("unsupported_response_type", "Only code")
-    challenge = query.get("code_challenge")
-    if not challenge or query.get("code_challenge_method") != "S256":
+    challenge = query.get("code_challenge", "")
+    if query.get("pkce") == "refused":
+        if challenge:
+            raise OAuthError("invalid_request", "Unknown parameter code_challenge")
+    elif not challenge or query.get("code_challenge_method") != "S256":
         # RFC 7636 §4.4.1
         raise OAuthError("invalid_request", "PKCE with S256 is needed")
     if query.get("decision") == "deny":

@@ -295,7 +295,8 @@ class Authority:
             raise OAuthError(
                 "invalid_grant", "Another redirect_uri than the code was issued for"
             )
-        check_verifier(required_parameter(form, "code_verifier"), code.challenge)
+        if code.challenge:
+            check_verifier(required_parameter(form, "code_verifier"), code.challenge)
         code.family = self._new_family(client, code.scope)
         return self._issue_pair(code.family, code.scope, terms)
 

@@ -83,6 +83,13 @@ class ClientAuth(Choice):
     MTLS = "mtls", "mTLS, with the client certificate"
 
 
+class Pkce(Choice):
+    """Whether a consent proves that the same client redeems it (RFC 7636)."""
+
+    S256 = "S256", "S256"
+    OFF = "off", "off, for providers that refuse it"
+
+
 class AwsPayload(Choice):
     """Whether an AWS signature covers the body."""
 

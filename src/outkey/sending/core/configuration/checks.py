@@ -157,6 +157,13 @@ DOUBTFUL_SUCCESS = Check(
     "the test request succeeds, but {sign}",
     "Look at the response, and set Test Path to one that reports errors by status.",
 )
+PKCE_IS_OFF = Check(
+    "W013",
+    Level.WARNING,
+    "a consent is not protected by PKCE",
+    "Set PKCE to S256, unless the provider refuses it: else a stolen code can be"
+    " redeemed.",
+)
 TOKEN_TRIMMED = Check(
     "N001",
     Level.NOTICE,
@@ -462,6 +469,8 @@ def setting_findings(configuration: Configuration) -> Iterator[Finding]:
     sends_name = sends_name or configuration.sends_name_with_token
     if sends_name and not configuration.username:
         yield NO_USERNAME.finding("username")
+    if configuration.has_unprotected_consent:
+        yield PKCE_IS_OFF.finding("oauth2.pkce")
     for row in configuration.headers:
         if "_" in row.key:
             yield UNDERSCORE.finding(row.secret_field, header=row.key)

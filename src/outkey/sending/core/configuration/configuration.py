@@ -201,6 +201,13 @@ class Configuration:
         return self.has_three_legs or (self.uses_oauth2 and self.oauth2.needs_consent)
 
     @property
+    def has_unprotected_consent(self) -> bool:
+        """Whether a code of a consent could be redeemed by who did not begin it."""
+        is_off = self.oauth2.pkce is choices.Pkce.OFF
+        by_code = self.oauth2.grant is choices.Grant.AUTHORIZATION_CODE
+        return self.uses_oauth2 and by_code and is_off
+
+    @property
     def uses_digest(self) -> bool:
         """Whether requests prove the password by Digest, and never carry it."""
         return self.authentication_type is choices.AuthenticationType.DIGEST

@@ -81,6 +81,8 @@ RULES: Mapping[str, Permission | None] = {
     "oauth2.audience": Permission.SET_SECRET,
     "oauth2.resource": Permission.SET_SECRET,
     "oauth2.extra": Permission.SET_SECRET,
+    # Without it a stolen code is of use to anyone who has the client secret.
+    "oauth2.pkce": Permission.SET_SECRET,
     # Without it a stolen token is of use to anyone.
     "oauth2.dpop": Permission.SET_SECRET,
     "oauth2.leeway_seconds": None,  # only when a token is renewed

@@ -24,6 +24,7 @@ class OAuth2Settings:
     introspection_url: str
     issuer: str
     body_format: choices.BodyFormat
+    pkce: choices.Pkce
     dpop: bool
     leeway_seconds: float
     default_lifetime_seconds: float

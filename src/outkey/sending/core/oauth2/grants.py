@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import quote, quote_plus, urlencode
 
 from outkey.foundation.core.errors import ConfigError, drop_traceback
-from outkey.foundation.core.fields.choices import Grant
+from outkey.foundation.core.fields.choices import Grant, Pkce
 from outkey.foundation.core.origin import Location, parse_endpoint
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
@@ -50,13 +50,14 @@ def authorization_code(
     configuration: Configuration, code: Secret, consent: "Consent"
 ) -> Parameters:
     """Request a token with the code of a consent (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
-    return [
+    parameters: Parameters = [
         ("grant_type", "authorization_code"),
         ("code", code),
         ("redirect_uri", consent.redirect_url),
-        ("code_verifier", consent.verifier),
-        *_extra_parameters(configuration),
     ]
+    if configuration.oauth2.pkce is Pkce.S256:
+        parameters.append(("code_verifier", consent.verifier))
+    return parameters + _extra_parameters(configuration)
 
 
 def device_code(configuration: Configuration, code: Secret) -> Parameters:
@@ -191,8 +192,10 @@ def expected_nonce(configuration: Configuration, consent: Consent) -> str:
     return consent.nonce if "openid" in configuration.oauth2.scope.split() else ""
 
 
-def consent_url(configuration: Configuration, consent: Consent) -> str:
-    """Return the URL where a user authorizes the access (RFC 6749 §4.1.1, RFC 7636)."""
+def authorization_parameters(
+    configuration: Configuration, consent: Consent
+) -> dict[str, str]:
+    """Return the parameters of a consent (RFC 6749 §4.1.1, RFC 7636 §4.3)."""
     settings = configuration.oauth2
     parameters: dict[str, str] = {
         **{name: str(text) for name, text in _requested_parameters(configuration)},
@@ -200,14 +203,20 @@ def consent_url(configuration: Configuration, consent: Consent) -> str:
         "client_id": settings.client_id,
         "redirect_uri": consent.redirect_url,
         "state": consent.state,
-        "code_challenge": consent.challenge,
-        "code_challenge_method": "S256",
     }
+    if settings.pkce is Pkce.S256:
+        parameters["code_challenge"] = consent.challenge
+        parameters["code_challenge_method"] = "S256"
     if nonce := expected_nonce(configuration, consent):
         parameters["nonce"] = nonce
+    return parameters
+
+
+def consent_url(configuration: Configuration, parameters: Mapping[str, str]) -> str:
+    """Return the URL where a user authorizes the access (RFC 6749 §4.1.1)."""
+    url = configuration.oauth2.authorization_url
     query = urlencode(parameters, quote_via=quote)
-    mark = "&" if "?" in settings.authorization_url else "?"
-    return f"{settings.authorization_url}{mark}{query}"
+    return f"{url}{'&' if '?' in url else '?'}{query}"
 
 
 def refuse_other_issuer(configuration: Configuration, issuer: str) -> None:

@@ -210,7 +210,8 @@ class TokenActions:
             Grant.AUTHORIZATION_CODE, Text("the Grant is not Authorization code")
         )
         refuse_unsendable(self.configuration)
-        return grants.consent_url(self.configuration, consent)
+        parameters = grants.authorization_parameters(self.configuration, consent)
+        return grants.consent_url(self.configuration, parameters)
 
     def redeem(self, code: Secret, consent: Consent) -> None:
         """Exchange the code that the browser brings for tokens, and store them."""

@@ -331,6 +331,24 @@ def test_an_empty_user_and_an_underscore_are_warnings() -> None:
     assert ids(no_auth_reason="public_api", headers=(row,)) == ["W003"]
 
 
+def test_a_consent_without_pkce_is_a_warning_where_there_is_a_consent() -> None:
+    consent: dict[str, object] = {
+        "authentication_type": "bearer",
+        "token_source": "oauth2",
+        "oauth2__grant": "authorization_code",
+        "oauth2__token_url": "https://auth.acme.example/token",
+        "oauth2__authorization_url": "https://auth.acme.example/authorize",
+        "oauth2__client_id": "acme-app",
+    }
+    assert ids(**consent) == []
+    assert ids(**consent, oauth2__pkce="off") == ["W013"]
+    device = consent | {
+        "oauth2__grant": "device_code",
+        "oauth2__device_url": "https://auth.acme.example/device",
+    }
+    assert ids(**device, oauth2__pkce="off") == []
+
+
 def test_a_very_long_secret_is_a_warning() -> None:
     assert ids(authentication_type="bearer", secrets={"token": "x" * 4096}) == []
     assert ids(authentication_type="bearer", secrets={"token": "x" * 4097}) == ["W004"]

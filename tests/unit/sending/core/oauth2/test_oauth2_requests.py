@@ -347,6 +347,11 @@ def test_a_question_about_a_token_holds_it_and_its_kind() -> None:
 # ── consent ───────────────────────────────────────────────────────────────────────────
 
 
+def consent_url(configuration: Configuration) -> str:
+    parameters = grants.authorization_parameters(configuration, CONSENT)
+    return grants.consent_url(configuration, parameters)
+
+
 def test_the_challenge_is_that_of_rfc_7636_appendix_b() -> None:
     verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
     consent = grants.consent_for("s", verifier, "https://a.example/back")
@@ -358,7 +363,7 @@ def test_the_browser_is_sent_with_everything_but_secrets() -> None:
     made = oauth(
         "client_secret", grant="authorization_code", extra={"prompt": "a&b"}, **WANTED
     )
-    address = urlsplit(grants.consent_url(made, CONSENT))
+    address = urlsplit(consent_url(made))
     assert (address.netloc, address.path) == ("login.acme.example", "/authorize")
     assert "+" not in address.query  # some servers read a blank only as %20
     assert dict(parse_qsl(address.query, strict_parsing=True)) == {
@@ -373,6 +378,16 @@ def test_the_browser_is_sent_with_everything_but_secrets() -> None:
     }
 
 
+def test_without_pkce_neither_the_consent_nor_the_redemption_has_its_parameters() -> (
+    None
+):
+    made = oauth("client_secret", grant="authorization_code", pkce="off")
+    assert "code_challenge" not in consent_url(made)
+    assert "state=state-7" in consent_url(made)
+    fields = sent(made, grants.authorization_code(made, Secret("code7"), CONSENT))
+    assert "code_verifier" not in fields
+
+
 def test_extra_parameters_cannot_weaken_a_consent() -> None:
     extra = {
         "state": "evil",
@@ -382,7 +397,7 @@ def test_extra_parameters_cannot_weaken_a_consent() -> None:
         "grant_type": "evil",
     }
     made = oauth(grant="authorization_code", extra=extra)
-    url = grants.consent_url(made, CONSENT)
+    url = consent_url(made)
     assert "evil" not in url
     assert "plain" not in url
     assert "response_type=token" not in url
@@ -456,7 +471,7 @@ def test_a_configured_issuer_is_compared_letter_by_letter() -> None:
 def test_a_consent_keeps_the_query_that_the_address_has() -> None:
     url = "https://login.acme.example/a?tenant=7"
     made = oauth(grant="authorization_code", authorization_url=url)
-    assert grants.consent_url(made, CONSENT).startswith(f"{url}&")
+    assert consent_url(made).startswith(f"{url}&")
 
 
 # ── device codes ──────────────────────────────────────────────────────────────────────

@@ -141,6 +141,18 @@ FIELDS: tuple[Field, ...] = (
         help="The format of the token request; the standard is a form.",
     ),
     rare_oauth2(
+        "oauth2.pkce",
+        "PKCE",
+        Kind.CHOICE,
+        choices.Pkce,
+        default="S256",
+        when=BY_AUTHORIZATION_CODE,
+        help=(
+            "Proves that who redeems a consent is who began it (RFC 7636). Off only for"
+            " a provider that refuses the parameter."
+        ),
+    ),
+    rare_oauth2(
         "oauth2.dpop",
         "DPoP",
         Kind.FLAG,
