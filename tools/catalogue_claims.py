@@ -94,10 +94,14 @@ def authentication_in(entry: Table) -> str:
         "BASIC": BASIC,
         "TWO_STEP": "login",
         "API_KEY": "key",
+        "TBA": "oauth1",
+        "OAUTH1": "oauth1",
     }
     mode = by_mode.get(entry["auth_mode"], "")
-    headers = (entry.get("proxy") or {}).get("headers") or {}
-    is_basic = mode == "key" and "base64" in str(headers)
+    headers = str((entry.get("proxy") or {}).get("headers"))
+    if "awsSigV4(" in headers:
+        return "aws_sigv4"
+    is_basic = mode == "key" and "base64" in headers
     return BASIC if is_basic else mode
 
 

@@ -40,14 +40,15 @@ def request_of(preset: Preset, method: PresetMethod) -> list[str]:
     secrets = dict.fromkeys(made.needed_secrets(), SECRET)
     verification = made.verification
     shown = fake_gateway(made, secrets=secrets).gateway.preview(
-        preset.name, verification.test_method, verification.test_path
+        preset.name, verification.test_method
     )
     headers = [
         f"{header.name}: {header.value}"
         for header in shown.headers
         if header.name not in OF_TRANSPORT
     ]
-    return [f"{shown.method} {shown.url}", *headers]
+    body = [verification.test_body] if verification.test_body else []
+    return [f"{shown.method} {shown.url}", *headers, *body]
 
 
 def fetches_token(method: PresetMethod) -> bool:

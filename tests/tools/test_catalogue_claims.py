@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
-from catalogue_claims import agrees, recorded_facts, shared_facts
+from catalogue_claims import agrees, authentication_in, recorded_facts, shared_facts
 
 from outkey.administration.core.presets.presets import Preset, read_preset
 
@@ -84,6 +84,23 @@ def test_an_entry_without_any_of_the_urls_is_about_another_api() -> None:
 def test_what_an_entry_does_not_state_it_does_not_have() -> None:
     entry = {key: value for key, value in ENTRY.items() if "method" not in key}
     assert "client_auth" not in compare(entry)
+
+
+@pytest.mark.parametrize(
+    ("entry", "kind"),
+    [
+        ({"auth_mode": "TBA"}, "oauth1"),
+        ({"auth_mode": "OAUTH1"}, "oauth1"),
+        (
+            {"auth_mode": "BASIC", "proxy": {"headers": {"a": "${awsSigV4(a, b)}"}}},
+            "aws_sigv4",
+        ),
+    ],
+)
+def test_an_entry_with_signatures_is_named_as_a_configuration_is(
+    entry: dict[str, Any], kind: str
+) -> None:
+    assert authentication_in(entry) == kind
 
 
 def test_a_false_claim_is_named_and_a_true_one_is_recorded() -> None:
