@@ -5,13 +5,24 @@ difference: it is what the preset sends now.
 """
 
 import json
+import re
+from base64 import urlsafe_b64decode
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
 
 from outkey.administration.adapters.preset_files import PresetFiles
 from outkey.administration.core.presets.presets import Preset, PresetMethod
 from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.fields.choices import ClientAuth
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.testing import fake_gateway
@@ -21,6 +32,8 @@ REQUESTS = FOLDER / "preset_requests.json"
 TOKEN_REQUESTS = FOLDER / "preset_token_requests.json"
 SECRET = "a-value"  # noqa: S105 - of every secret
 ADDRESS = "93.184.215.14"  # any public one
+SIGNED = {ClientAuth.PRIVATE_KEY_JWT}
+ASSERTION = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
 OF_TRANSPORT = frozenset({"Host", "Accept-Encoding", "Content-Length"})
 
 Record = dict[str, list[str]]
@@ -52,21 +65,20 @@ def request_of(preset: Preset, method: PresetMethod) -> list[str]:
 
 
 def fetches_token(method: PresetMethod) -> bool:
-    """Whether outkey gets a token by what is entered, without a user or a key."""
+    """Whether outkey gets a token by what is entered, without a user."""
     if method.table.get("token_source") == "login":
         return True
-    oauth2 = method.table.get("oauth2", {})
-    is_signed = oauth2.get("client_auth") == "private_key_jwt"
-    return oauth2.get("grant") == "client_credentials" and not is_signed
+    return method.table.get("oauth2", {}).get("grant") == "client_credentials"
 
 
 def token_request_of(preset: Preset, method: PresetMethod) -> list[str]:
-    """Return the request for a token as it leaves."""
+    """Return the request for a token as it leaves, with its assertion decoded."""
     made = example_of(preset, method)
     url = made.oauth2.token_url if made.uses_oauth2 else made.base_url
+    secret = private_key() if made.oauth2.client_auth in SIGNED else SECRET
     world = fake_gateway(
         made,
-        secrets=dict.fromkeys(made.needed_secrets(), SECRET),
+        secrets=dict.fromkeys(made.needed_secrets(), secret),
         names={urlsplit(url).hostname or "": (ADDRESS,)},
     )
     with suppress(OutkeyError):  # since the fake response has no token
@@ -78,7 +90,23 @@ def token_request_of(preset: Preset, method: PresetMethod) -> list[str]:
         if header.name not in {*OF_TRANSPORT, "User-Agent"}
     ]
     target = f"{request.origin}{request.target}"
-    return [f"{request.method} {target}", *headers, reveal(request.body)]
+    body = ASSERTION.sub(decoded, reveal(request.body))
+    return [f"{request.method} {target}", *headers, body]
+
+
+@cache
+def private_key() -> str:
+    """Return a key that signs assertions."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+
+def decoded(assertion: re.Match[str]) -> str:
+    """Return what an assertion states, without what differs each time."""
+    header, claims, _ = assertion[0].split(".")
+    stated = [json.loads(urlsafe_b64decode(f"{part}==")) for part in (header, claims)]
+    stated[1]["jti"] = "…"
+    return json.dumps(stated, sort_keys=True, ensure_ascii=False)
 
 
 def reveal(value: object) -> str:
