@@ -788,6 +788,14 @@ ANSWERS = [
         kind="aws_sigv4",
         values=AWS,
     ),
+    Exchange(
+        "a service that checks signatures of AWS and names no code",
+        "wrong-credentials",
+        401,
+        challenge("AWS4-HMAC-SHA256, Bearer"),
+        kind="aws_sigv4",
+        values=AWS,
+    ),
     # ── time ──
     Exchange(
         "AWS SigV4, skew",
@@ -824,6 +832,23 @@ ANSWERS = [
             "oauth1-method": "oauth_problem=signature_method_rejected",
             "oauth1-nonce": {"message": "Invalid nonce - nonce has already been used"},
         }.items()
+    ),
+    Exchange(
+        "OAuth 1.0a, a challenge without a problem",
+        "wrong-credentials",
+        401,
+        challenge('OAuth realm="shop", Basic realm="shop"'),
+        kind="oauth1",
+        values={"oauth1.consumer_key": "ck"},
+    ),
+    Exchange(
+        "OAuth 1.0a where Bearer is asked for",
+        "wrong-scheme",
+        401,
+        challenge('Bearer realm="shop"'),
+        kind="oauth1",
+        values={"oauth1.consumer_key": "ck"},
+        fix="authentication_type=bearer",
     ),
     # ── TLS ──
     Exchange(

@@ -198,8 +198,6 @@ class Evidence:
         self.body = response.body[:BODY_READ]
         self.challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
         self.offered = {challenge.scheme for challenge in self.challenges}
-        if configuration.uses_oauth1 and "oauth" in self.offered:
-            self.offered.add(configuration.authentication_type)
         self.errors = {
             challenge.parameters.get("error", "") for challenge in self.challenges
         }

@@ -54,7 +54,7 @@ _DESCRIBED = (
 _ALTERNATIVE = 61
 # The schemes that are named to users, and those that prove something.
 _NAMED = tuple(dict.fromkeys((*KNOWN_SCHEMES, *CREDENTIAL_WORDS)))
-_COMPARED = KEY_SCHEMES | {name.lower() for name in _NAMED} - {"dpop"}
+_COMPARED = KEY_SCHEMES | {name.lower() for name in _NAMED} - {"dpop", "oauth"}
 _WRONG = ("wrong-credentials",)
 _SCHEMES_IN_DOCUMENTATION = Text(
     "The documentation of the API shows which: if it takes what is sent here, check the"

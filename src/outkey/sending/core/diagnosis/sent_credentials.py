@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.fields.choices import AuthenticationType
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.aws.signing import ALGORITHM
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import PLACEHOLDER, CustomHeader
 from outkey.sending.core.request.assembly import SecretOpener
@@ -18,6 +20,11 @@ from outkey.sending.core.request.token_place import place_of
 
 _AUTHORIZATION = "authorization"
 _WORDS = tuple(f"{word.lower()} " for word in CREDENTIAL_WORDS)
+# The words before a signature.
+_SIGNATURES = {
+    AuthenticationType.AWS_SIGV4: ALGORITHM.lower(),
+    AuthenticationType.OAUTH1: "oauth",
+}
 # Parameters of a challenge in which some APIs name the header or query parameter.
 _NAMING = ("name", "header", "query", "parameter")
 
@@ -64,6 +71,9 @@ def sent_credentials(
     parameters = {row.key.lower() for row in configuration.query if row.secret}
     if configuration.sends_password:
         words.add(str(configuration.authentication_type))
+        headers.add(_AUTHORIZATION)
+    if word := _SIGNATURES.get(configuration.authentication_type):
+        words.add(word)
         headers.add(_AUTHORIZATION)
     if configuration.sends_token:
         kind = "DPoP" if configuration.uses_dpop else "Bearer"
