@@ -118,7 +118,8 @@ def _facts_of(table: Mapping[str, Any]) -> Iterator[str]:
         yield "headers"
     if "token_url" in oauth2:
         yield "token_url"
-    if {"authorization_url", "device_url"} & oauth2.keys():
+    consents = {*oauth2, *table.get("oauth1", {})}
+    if {"authorization_url", "device_url"} & consents:
         yield "authorization_url"
     if "client_auth" in oauth2:
         yield "client_auth"
