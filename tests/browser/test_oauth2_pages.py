@@ -290,6 +290,38 @@ def precious(spar: Spar) -> dict[str, set[str]]:
     return {name: found[name] for name in wanted if name in found}
 
 
+def test_a_pushed_consent_shows_the_browser_no_parameters(
+    page: Page, spar: Spar
+) -> None:
+    at = consenting(page, spar, "pushed", "?par=required")
+    fill(page, pushed_authorization_url=f"{spar.url}/oauth/par?lifetime=1")
+    save(page)
+    tab(page, "OAuth 2.0")
+    spar.clear()
+    press(page, "Connect")
+    page.wait_for_timeout(1100)  # the request expires, and is pushed again
+    follow(page, page.get_by_role("link", name="Continue"))
+    query = dict(parse_qsl(urlsplit(page.url).query))
+    assert set(query) == {"par", "client_id", "request_uri"}
+    page.get_by_role("button", name="Approve").click()
+    page.wait_for_url(re.compile("#oauth2$"))
+    expect_chip(page, "fresh")
+    assert [arrival.path for arrival in spar.journal].count("/oauth/par") == 2
+    assert page.url.startswith(at)
+
+
+def test_a_push_that_the_provider_refuses_is_told_in_its_words(
+    page: Page, spar: Spar
+) -> None:
+    consenting(page, spar, "refused push")
+    fill(page, pushed_authorization_url=f"{spar.url}/oauth/par", client_id="nobody")
+    save(page)
+    tab(page, "OAuth 2.0")
+    press(page, "Connect")
+    words = "Unknown client or wrong secret"
+    expect(page.get_by_text(words, exact=False).first).to_be_visible()
+
+
 def test_a_refused_consent_is_told_in_our_words(page: Page, spar: Spar) -> None:
     consenting(page, spar, "refused consent")
     spar.clear()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 from urllib.request import urlopen
 
 import pytest
@@ -410,6 +410,46 @@ def test_a_provider_that_refuses_pkce_issues_a_code_without_it(shared: Spar) -> 
     assert code(shared, pkce="refused")["error"] == "invalid_request"
     issued = code(shared, pkce="refused", code_challenge="")["code"]
     assert exchange(shared, issued).status == 200
+
+
+def push(spar: Spar, at: str = "/oauth/par", **more: str) -> Answer:
+    query = dict(parse_qsl(urlsplit(approval()).query))
+    form = {"client_secret": "spar-client-secret"} | query | more
+    return ask(spar.url, at, form)
+
+
+def pushed(spar: Spar, name: str, **more: str) -> Answer:
+    query = {"client_id": "spar-client", "request_uri": name, "auto": "1"} | more
+    return ask(spar.url, f"/oauth/authorize?{urlencode(query)}")
+
+
+def test_a_pushed_request_leads_to_a_code_once(shared: Spar) -> None:
+    answer = push(shared)
+    assert answer.status == 201
+    assert answer.fields["expires_in"] == 60
+    name = str(answer.fields["request_uri"])
+    other = pushed(shared, name, client_id="spar-public")
+    assert other.status == 400
+    back = parse_qs(urlsplit(pushed(shared, name).headers["Location"]).query)
+    assert back["state"] == ["state&1"]
+    assert exchange(shared, back["code"][0]).status == 200
+    assert pushed(shared, name).status == 400
+
+
+def test_a_pushed_request_expires_and_is_refused_without_its_client(
+    shared: Spar,
+) -> None:
+    name = str(push(shared, "/oauth/par?lifetime=0").fields["request_uri"])
+    assert b"expired" in pushed(shared, name).body
+    assert push(shared, client_secret="wrong").verdict == (401, "invalid_client")
+    assert push(shared, request_uri="urn:x").verdict == (400, "invalid_request")
+    elsewhere = push(shared, redirect_uri="https://example.com/")
+    assert elsewhere.verdict == (400, "invalid_request")
+
+
+def test_a_provider_may_require_a_pushed_request(shared: Spar) -> None:
+    answer = ask(shared.url, approval(auto="1", par="required"))
+    assert (answer.status, b"pushed request" in answer.body) == (400, True)
 
 
 @pytest.mark.parametrize("name", ["state", "iss"])

@@ -21,6 +21,7 @@ from outkey.spar.records import (
     GrantCounts,
     OAuth1Tokens,
     OAuthError,
+    Pushed,
     Refresh,
     Terms,
     check_verifier,
@@ -53,6 +54,7 @@ class Authority:
         self._refresh: dict[str, Refresh] = {}
         self._access: dict[str, Access] = {}
         self._codes: dict[str, Code] = {}
+        self._pushed: dict[str, Pushed] = {}
         self._devices: dict[str, Device] = {}
         self._user_codes: dict[str, Device] = {}
         self._next: deque[str] = deque()
@@ -196,6 +198,30 @@ class Authority:
                 client, redirect_uri, challenge, scope or SCOPE, expires
             )
             return code
+
+    def push(self, client: str, parameters: Mapping[str, str], seconds: float) -> str:
+        """Store parameters of an authorization, and return their name (RFC 9126)."""
+        with self._lock:
+            name = f"urn:ietf:params:oauth:request_uri:{secrets.token_hex(16)}"
+            expires = time.monotonic() + seconds
+            self._pushed[name] = Pushed(client, dict(parameters), expires)
+            return name
+
+    def pushed(self, client: str, name: str, *, used: bool) -> dict[str, str]:
+        """Return the parameters of a pushed request; `used` ends it."""
+        with self._lock:
+            request = self._pushed.get(name)
+            if (
+                request is None
+                or request.client != client
+                or time.monotonic() > request.expires
+            ):
+                raise OAuthError(
+                    "invalid_request_uri", "The request_uri is unknown, used or expired"
+                )
+            if used:
+                del self._pushed[name]
+            return request.parameters
 
     def device(self, client: str, scope: str, interval: float) -> Fields:
         """Start a device authorization (RFC 8628 §3.2)."""

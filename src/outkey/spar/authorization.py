@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 
 from outkey.spar import malformed_responses
-from outkey.spar.approval import ISSUER_PATH, authorize, device
+from outkey.spar.approval import ISSUER_PATH, authorize, device, push
 from outkey.spar.authority import CLIENT, GRANTS
 from outkey.spar.exchange import Stage
 from outkey.spar.records import SCOPE, Fields, OAuthError, Terms, required_parameter
@@ -140,6 +140,7 @@ def _play_metadata(stage: Stage) -> None:
     names = {
         "authorize": "authorization",
         "device": "device_authorization",
+        "par": "pushed_authorization_request",
         "token": "token",
     }
     names |= {"revoke": "revocation", "introspect": "introspection"}
@@ -187,6 +188,7 @@ AUTHORIZATION: dict[str, Callable[[Stage], None]] = {
     "oauth/token": _play_token,
     "oauth/odd": _play_odd,
     "oauth/authorize": authorize,
+    "oauth/par": push,
     "oauth/device": device,
     "oauth/revoke": _play_revocation,
     "oauth/introspect": _play_introspection,

@@ -92,6 +92,15 @@ class Code:
 
 
 @dataclass(slots=True)
+class Pushed:
+    """The parameters of an authorization that a client has pushed (RFC 9126)."""
+
+    client: str
+    parameters: dict[str, str]
+    expires: float
+
+
+@dataclass(slots=True)
 class Device:
     """A device that waits for a decision of its user (RFC 8628)."""
 

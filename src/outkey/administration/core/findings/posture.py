@@ -193,12 +193,8 @@ def _plain_http(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
     """Find a URL in use without TLS, but for this machine itself."""
     configuration = facts.configuration
     urls = {"base_url": facts.base_url}
-    if configuration is not None and configuration.uses_oauth2:
-        urls["oauth2.token_url"] = configuration.oauth2.token_url
-    if configuration is not None and configuration.has_three_legs:
-        urls["oauth1.request_url"] = configuration.oauth1.request_url
-    if configuration is not None and configuration.uses_aws_role:
-        urls["aws.sts_url"] = configuration.aws.sts_endpoint
+    if configuration is not None:
+        urls |= configuration.token_urls()
     has_proxy = configuration is not None and bool(configuration.proxy.url)
     for path, url in urls.items():
         yield from _finding_if(_is_plain(url, has_proxy=has_proxy), path)

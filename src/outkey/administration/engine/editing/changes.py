@@ -10,7 +10,9 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import (
     PROXY_PASSWORD,
+    PUSHED_URL,
     SECRETS_OF_AWS,
+    SENT_TO_PUSHED_URL,
 )
 from outkey.sending.core.configuration.fields import FIELDS, SENT_TO_TOKEN_URL
 from outkey.sending.core.request.script import SCRIPT_FACT
@@ -102,6 +104,8 @@ def destinations_of(secret: str) -> set[str]:
     urls = {"base_url"}
     if secret in SENT_TO_TOKEN_URL:
         urls.add("oauth2.token_url")
+    if secret in SENT_TO_PUSHED_URL:
+        urls.add(PUSHED_URL)
     if secret in SECRETS_OF_AWS:
         urls |= {"aws.region", "aws.role_arn", "aws.sts_url"}
     return urls

@@ -36,7 +36,7 @@ from outkey.foundation.core.origin import Origin, endpoint_origin
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.body_credentials import credentials_in_body
-from outkey.sending.core.configuration.configuration import STS_URL, Configuration
+from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.expiry_warnings import (
     NEW_TOKEN_HINT,
     WARN_DAYS,
@@ -325,15 +325,12 @@ def _refuse_plain_http(configuration: Configuration) -> None:
 def _origins_by_field(configuration: Configuration) -> Iterator[tuple[str, Origin]]:
     """Yield the origins of the URLs in use, the Base URL first, each with a field."""
     yield "base_url", configuration.base.origin
-    if configuration.uses_oauth2:
-        settings = configuration.oauth2
-        for url in filter(None, (settings.token_url, settings.authorization_url)):
-            yield "oauth2.token_url", endpoint_origin(url, "")
-    if configuration.has_three_legs:
-        path = "oauth1.request_url"
-        yield path, endpoint_origin(configuration.oauth1.request_url, path)
-    if configuration.uses_aws_role:
-        yield STS_URL, endpoint_origin(configuration.aws.sts_endpoint, STS_URL)
+    for path, url in configuration.token_urls().items():
+        yield path, endpoint_origin(url, path)
+    authorization_url = configuration.oauth2.authorization_url
+    if configuration.uses_oauth2 and authorization_url:
+        path = "oauth2.authorization_url"
+        yield path, endpoint_origin(authorization_url, path)
 
 
 def _internal_host(host: str, field: str) -> EgressDenied:
@@ -353,14 +350,8 @@ def _internal_host(host: str, field: str) -> EgressDenied:
 def _refuse_ip_addresses(configuration: Configuration) -> None:
     """Refuse an IP address in place of a host name that requests may not go to."""
     origins = {"base_url": configuration.base.origin}
-    if configuration.uses_oauth2:
-        path = "oauth2.token_url"
-        origins[path] = endpoint_origin(configuration.oauth2.token_url, path)
-    if configuration.uses_aws_role:
-        origins[STS_URL] = endpoint_origin(configuration.aws.sts_endpoint, STS_URL)
-    if configuration.has_three_legs:
-        path = "oauth1.request_url"
-        origins[path] = endpoint_origin(configuration.oauth1.request_url, path)
+    for path, url in configuration.token_urls().items():
+        origins[path] = endpoint_origin(url, path)
     if configuration.proxy.url:
         _refuse_proxy_address(endpoint_origin(configuration.proxy.url, "proxy.url"))
     for field, origin in origins.items():

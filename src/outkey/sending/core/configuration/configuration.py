@@ -413,7 +413,7 @@ class Configuration:
             endpoint_origin(self._url_at(path), secret).bound
             for path in self._other_urls_of(secret)
         ]
-        return " ".join([*others, self.base.origin.bound])
+        return " ".join([*dict.fromkeys(others), self.base.origin.bound])
 
     def _other_urls_of(self, secret: str) -> list[str]:
         """Return the fields whose URLs a secret is sent to besides the Base URL."""
@@ -425,6 +425,8 @@ class Configuration:
         paths = []
         if is_sent_there and self.oauth2.token_url:
             paths.append("oauth2.token_url")
+        if secret in SENT_TO_PUSHED_URL and self.oauth2.pushed_authorization_url:
+            paths.append(PUSHED_URL)
         if secret in SENT_TO_REQUEST_URL and self.oauth1.request_url:
             paths.append("oauth1.request_url")
         return paths
@@ -452,11 +454,25 @@ class Configuration:
             names.add(name)
         return names
 
+    def token_urls(self) -> dict[str, str]:
+        """Return the URLs in use, by field, where credentials become tokens."""
+        urls: dict[str, str] = {}
+        if self.uses_oauth2:
+            urls["oauth2.token_url"] = self.oauth2.token_url
+            if self.oauth2.pushes_authorization:
+                urls[PUSHED_URL] = self.oauth2.pushed_authorization_url
+        if self.has_three_legs:
+            urls["oauth1.request_url"] = self.oauth1.request_url
+        if self.uses_aws_role:
+            urls[STS_URL] = self.aws.sts_endpoint
+        return urls
+
     def origins(self) -> set[Origin]:
         """Return every origin that requests of this configuration are sent to."""
         urls = [
             self.oauth2.token_url,
             self.oauth2.authorization_url,
+            self.oauth2.pushed_authorization_url,
             self.oauth1.request_url,
         ]
         if self.uses_aws_role:
@@ -512,6 +528,8 @@ PROXY_PASSWORD = "proxy_password"  # noqa: S105 - the name of a secret
 LOGIN_LEEWAY = 60.0
 AWS_LEEWAY = 300.0  # sessions last an hour or more
 STS_URL = "aws.sts_url"
+PUSHED_URL = "oauth2.pushed_authorization_url"
+SENT_TO_PUSHED_URL = frozenset({"client_secret", "client_key"})
 SECRETS_OF_AWS = frozenset({"secret_access_key", "session_token", "web_identity_token"})
 SECRETS_OF_LOGIN = ("password", "secret_key")
 SECTIONS = {

@@ -65,6 +65,7 @@ RULES: Mapping[str, Permission | None] = {
     # in there.
     "oauth2.token_url": Permission.SET_SECRET,
     "oauth2.authorization_url": Permission.SET_SECRET,
+    "oauth2.pushed_authorization_url": Permission.SET_SECRET,
     "oauth2.device_url": Permission.SET_SECRET,
     "oauth2.revocation_url": Permission.SET_SECRET,
     "oauth2.introspection_url": Permission.SET_SECRET,

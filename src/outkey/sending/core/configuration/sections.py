@@ -19,6 +19,7 @@ class OAuth2Settings:
     resource: str
     extra: Mapping[str, str]
     authorization_url: str
+    pushed_authorization_url: str
     device_url: str
     revocation_url: str
     introspection_url: str
@@ -33,6 +34,12 @@ class OAuth2Settings:
     def needs_consent(self) -> bool:
         """Whether a user has to authorize the grant before there is a token."""
         return self.grant is not choices.Grant.CLIENT_CREDENTIALS
+
+    @property
+    def pushes_authorization(self) -> bool:
+        """Whether the provider gets a consent before the browser leaves (RFC 9126)."""
+        by_code = self.grant is choices.Grant.AUTHORIZATION_CODE
+        return by_code and bool(self.pushed_authorization_url)
 
 
 @dataclass(frozen=True, slots=True)

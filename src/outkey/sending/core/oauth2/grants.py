@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from outkey.sending.core.oauth2.client_auth import Parameters, Proof
 from outkey.sending.core.oauth2.responses import failure
 from outkey.sending.core.request.message import Header, Request, Source
 
+_REQUEST_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]{1,2000}")
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _WELL_KNOWN = "/.well-known/"
 _METADATA = {
@@ -217,6 +219,32 @@ def consent_url(configuration: Configuration, parameters: Mapping[str, str]) -> 
     url = configuration.oauth2.authorization_url
     query = urlencode(parameters, quote_via=quote)
     return f"{url}{'&' if '?' in url else '?'}{query}"
+
+
+def pushed_consent_url(configuration: Configuration, request_uri: str) -> str:
+    """Return the URL of a pushed request, which names it and no more (RFC 9126 §4)."""
+    name = {
+        "client_id": configuration.oauth2.client_id,
+        "request_uri": request_uri,
+    }
+    return consent_url(configuration, name)
+
+
+class PushedRequest(NamedTuple):
+    """A consent whose parameters the provider has, and for how many seconds."""
+
+    request_uri: str
+    lifetime: float
+
+
+@drop_traceback
+def read_pushed_request(document: Mapping[str, object]) -> PushedRequest:
+    """Read the response to a pushed authorization request (RFC 9126 §2.2)."""
+    uri = document.get("request_uri")
+    if not isinstance(uri, str) or not _REQUEST_URI.fullmatch(uri):
+        raise failure("not_a_token_endpoint")
+    lifetime = _seconds_up_to(600.0, document.get("expires_in"), default=60.0)
+    return PushedRequest(uri, lifetime)
 
 
 def refuse_other_issuer(configuration: Configuration, issuer: str) -> None:

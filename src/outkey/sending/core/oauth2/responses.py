@@ -144,6 +144,11 @@ _AT_AUTHORIZATION: dict[str, tuple[Text, Text]] = {
             Text("Sign in at the provider first, and press Connect again."),
         ),
     ),
+    # OpenID Connect Core §3.1.2.6; also where a pushed request is used twice.
+    "invalid_request_uri": (
+        Text("the provider does not accept the pushed request any more"),
+        Text("It may have expired, or was used before. Press Connect again."),
+    ),
     "refused": (Text("the provider refused the authorization"), _ASK_PROVIDER),
 }
 # These reasons are our own.
@@ -244,9 +249,13 @@ def failure(reason: str, their_time: float | None = None) -> OutkeyError:
     """Return the error for one of the reasons above, also from a stored reason."""
     if reason == REDIRECTED:
         return RedirectBlocked(
-            Text("the Token URL redirected, and secrets are not sent to another URL"),
+            Text(
+                "the {url} redirected, and secrets are not sent to another URL",
+                url=_TOKEN_URL,
+            ),
             hint=Text(
-                "Enter the URL that it redirects to as Token URL, if you trust it."
+                "Enter the URL that it redirects to as {url}, if you trust it.",
+                url=_TOKEN_URL,
             ),
             field="oauth2.token_url",
         )
@@ -266,6 +275,17 @@ def authorization_failure(error: str) -> TokenEndpointFailed:
     return TokenEndpointFailed(
         message, hint=hint, reason=reason, field="oauth2.authorization_url"
     )
+
+
+def pushed_failure(failed: OutkeyError) -> OutkeyError:
+    """Return the error of a pushed authorization request, worded for a consent.
+
+    It fails as a token request or as the Authorization URL does (RFC 9126 §2.3).
+    """
+    reason = reason_of(failed)
+    if reason in _AT_AUTHORIZATION and reason in _THEIRS:
+        return authorization_failure(reason)
+    return failure(reason)
 
 
 def name_url(text: Text, label: str) -> Text:

@@ -9,7 +9,9 @@ from typing import Any
 
 from outkey.foundation.core.errors import (
     ConfigError,
+    OutkeyError,
     ReauthorizationNeeded,
+    RedirectBlocked,
     RemoteError,
     TokenEndpointFailed,
 )
@@ -17,14 +19,16 @@ from outkey.foundation.core.fields.choices import Grant
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.checks import refuse_unsendable
-from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.configuration import PUSHED_URL, Configuration
 from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.oauth1.legs import TemporaryToken
 from outkey.sending.core.oauth2 import grants
-from outkey.sending.core.oauth2.grants import Consent, DeviceCode
+from outkey.sending.core.oauth2.client_auth import Parameters
+from outkey.sending.core.oauth2.grants import Consent, DeviceCode, PushedRequest
 from outkey.sending.core.oauth2.responses import (
     failure,
     name_url,
+    pushed_failure,
     read_document,
     reason_of,
 )
@@ -213,6 +217,27 @@ class TokenActions:
         parameters = grants.authorization_parameters(self.configuration, consent)
         return grants.consent_url(self.configuration, parameters)
 
+    def pushed_consent_url(self, request: PushedRequest) -> str:
+        """Return the URL where the user agrees to a pushed request."""
+        return grants.pushed_consent_url(self.configuration, request.request_uri)
+
+    def push(self, consent: Consent) -> PushedRequest:
+        """Send the parameters of a consent to the provider (RFC 9126)."""
+        self._refuse_grant(
+            Grant.AUTHORIZATION_CODE, Text("the Grant is not Authorization code")
+        )
+        refuse_unsendable(self.configuration)
+        url = self._url("pushed_authorization_url")
+        values = grants.authorization_parameters(self.configuration, consent)
+        parameters: Parameters = [*values.items()]
+        with _errors_about("pushed_authorization_url"):
+            try:
+                response = self.run(self._oauth2.send_form(url, parameters, None))
+            except RemoteError as error:
+                raise failure(reason_of(error)) from None
+            document = self._read_shown(response)
+            return grants.read_pushed_request(document)
+
     def redeem(self, code: Secret, consent: Consent) -> None:
         """Exchange the code that the browser brings for tokens, and store them."""
         self._refuse_grant(
@@ -263,11 +288,7 @@ class TokenActions:
         parameters = grants.device_start(self.configuration)
         response: Response = self.run(self._oauth2.send_form(url, parameters, None))
         with _errors_about("device_url"):
-            document = self._read(response)
-            texts = [value for name, value in document.items() if name != "device_code"]
-            secrets = sent_secrets(self.context, self.configuration, response)
-            if reveals_secret(secrets, texts):
-                raise failure("not_a_token_endpoint")
+            document = self._read_shown(response, but="device_code")
             return grants.read_device_code(document)
 
     def wait_for(self, device: DeviceCode, passing: Callable[[float], None]) -> None:
@@ -330,6 +351,18 @@ class TokenActions:
             add_words(error, response, secrets)
             raise
 
+    def _read_shown(self, response: Response, *, but: str = "") -> Mapping[str, object]:
+        """Return the fields of a response that a user sees; they repeat no secret.
+
+        `but` is the name of a field that is not shown.
+        """
+        document = self._read(response)
+        texts = [value for name, value in document.items() if name != but]
+        secrets = sent_secrets(self.context, self.configuration, response)
+        if reveals_secret(secrets, texts):
+            raise failure("not_a_token_endpoint")
+        return document
+
     def _content(self, otherwise: Text) -> TokenContent:
         state, _ = self._manager.state()
         if state.content is None:
@@ -371,21 +404,23 @@ class TokenActions:
 @contextmanager
 def _errors_about(name: str) -> Iterator[None]:
     """Name another URL in the errors of a request that are worded for the Token URL."""
-    failed: TokenEndpointFailed
+    failed: OutkeyError
     try:
         yield
-    except TokenEndpointFailed as error:
+    except (TokenEndpointFailed, RedirectBlocked) as error:
         failed = error
     else:
         return
     field = BY_PATH[f"oauth2.{name}"]
-    message = name_url(failed.message, field.label)
-    hint = name_url(failed.hint, field.label)
-    renamed = TokenEndpointFailed(
-        message, hint=hint, reason=failed.reason, field=field.path
+    worded = pushed_failure(failed) if field.path == PUSHED_URL else failed
+    named = type(worded)(
+        name_url(worded.message, field.label),
+        hint=name_url(worded.hint, field.label),
+        reason=failed.reason,
+        field=field.path,
     )
-    renamed.said = failed.said
-    raise renamed
+    named.said = failed.said
+    raise named
 
 
 def _wait_steps(seconds: float) -> Steps[None]:

@@ -11,14 +11,19 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from hmac import compare_digest
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth1.legs import authorization_url
-from outkey.sending.core.oauth2.grants import Consent, consent_for, refuse_other_issuer
+from outkey.sending.core.oauth2.grants import (
+    Consent,
+    PushedRequest,
+    consent_for,
+    refuse_other_issuer,
+)
 from outkey.sending.core.oauth2.responses import authorization_failure
 from outkey.sending.engine.tokens.actions import TokenActions
 
@@ -36,6 +41,9 @@ class PendingConsent(TypedDict):
     version: int
     began: float
     user: str
+    # Of a pushed request: its name at the provider, and until when that holds.
+    request_uri: NotRequired[str]
+    pushed_until: NotRequired[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +66,20 @@ class Consents:
         There is one for each configuration, and only the newest few are stored.
         """
         configuration = actions.configuration
-        if configuration.has_three_legs:
-            temporary = actions.request_legs(redirect_url)
-            actions.store_temporary(temporary)
-            state = _mark_of(temporary.token)
-            url = authorization_url(configuration, temporary)
-        else:
-            state = secrets.token_urlsafe(32)
-            url = actions.consent_url(self._consent(state, redirect_url))
-        self.pending[configuration.record] = PendingConsent(
-            state=state,
+        pending = PendingConsent(
+            state=secrets.token_urlsafe(32),
             version=configuration.version,
             began=self.now(),
             user=self.user,
         )
+        if configuration.has_three_legs:
+            temporary = actions.request_legs(redirect_url)
+            actions.store_temporary(temporary)
+            pending["state"] = _mark_of(temporary.token)
+            url = authorization_url(configuration, temporary)
+        else:
+            url = self._consent_url(actions, pending, redirect_url)
+        self.pending[configuration.record] = pending
         by_age = sorted(self.pending, key=lambda record: self.pending[record]["began"])
         for record in by_age[:-_MAX_PENDING]:
             del self.pending[record]
@@ -86,13 +94,35 @@ class Consents:
         if pending is None or pending["version"] != actions.configuration.version:
             return None
         if not actions.configuration.has_three_legs:
-            return actions.consent_url(self._consent(pending["state"], redirect_url))
+            url = self._consent_url(actions, pending, redirect_url)
+            self.pending[actions.configuration.record] = pending
+            return url
         temporary = actions.stored_temporary()
         if temporary is None or not is_same(
             pending["state"], _mark_of(temporary.token)
         ):
             return None  # another user has begun one since
         return authorization_url(actions.configuration, temporary)
+
+    def _consent_url(
+        self, actions: TokenActions, pending: PendingConsent, redirect_url: str
+    ) -> str:
+        """Return the URL of a consent; push its parameters where that is set.
+
+        A pushed request that has expired is pushed again.
+        """
+        consent = self._consent(pending["state"], redirect_url)
+        if not actions.configuration.oauth2.pushes_authorization:
+            return actions.consent_url(consent)
+        now = self.now()
+        lifetime = pending.get("pushed_until", 0.0) - now
+        if lifetime > 0:
+            pushed = PushedRequest(pending["request_uri"], lifetime)
+        else:
+            pushed = actions.push(consent)
+            pending["request_uri"] = pushed.request_uri
+            pending["pushed_until"] = now + pushed.lifetime
+        return actions.pushed_consent_url(pushed)
 
     def accept(
         self,

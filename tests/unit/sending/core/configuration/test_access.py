@@ -143,6 +143,7 @@ OTHER: dict[str, object] = {
     "oauth2.extra": {"account": "7"},
     "oauth2.dpop": True,
     "oauth2.pkce": "off",
+    "oauth2.pushed_authorization_url": "https://evil.example/",
     "oauth2.leeway_seconds": 61,
     "oauth2.default_lifetime_seconds": 61,
     "aws.access_key_id": "AKIAANOTHER",

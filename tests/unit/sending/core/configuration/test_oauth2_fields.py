@@ -368,6 +368,22 @@ def test_a_secret_that_a_url_was_removed_for_must_be_entered_again() -> None:
     assert "one more URL, which was removed" in caught.value.message
 
 
+def test_the_client_secret_is_bound_to_where_a_consent_is_pushed_too() -> None:
+    secrets = oauth("client_secret", "refresh_token").secrets
+
+    def pushed_to(url: str) -> Configuration:
+        change = {"oauth2.pushed_authorization_url": url}
+        return build("acme", MINIMAL | change, secrets=secrets)
+
+    pushed_to("https://auth.acme.example/par").refuse_unbound("client_secret")
+    other = pushed_to("https://par.acme.example/")
+    with pytest.raises(SecretRebindRequired) as raised:
+        other.refuse_unbound("client_secret")
+    assert "Pushed Authorization URL" in str(raised.value.message)
+    assert Origin("https", "par.acme.example", 443) in other.origins()
+    other.refuse_unbound("refresh_token")  # it is never sent there
+
+
 def test_a_secret_that_is_not_there_is_not_unbound() -> None:
     made = oauth()
     made.refuse_unbound("client_secret")

@@ -197,7 +197,13 @@ def leave(request: HttpRequest, record: UUID) -> HttpResponse:
     require(request, Permission.SET_SECRET)
     stored = configuration_at(record)
     actions = installation().sender.token_actions(stored)
-    url = _consents_of(request).url(actions, redirect_url(request, record))
+    try:
+        # A pushed request that has expired in the meantime is pushed again.
+        with limited_concurrency():
+            url = _consents_of(request).url(actions, redirect_url(request, record))
+    except OutkeyError as error:
+        messages.error(request, message_of(error))
+        url = None
     return HttpResponseRedirect(url) if url else _redirect_to_token(stored)
 
 

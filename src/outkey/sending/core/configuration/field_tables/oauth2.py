@@ -103,6 +103,16 @@ FIELDS: tuple[Field, ...] = (
         required=True,
         help="The page where a user gives consent in the browser.",
     ),
+    rare_oauth2(
+        "oauth2.pushed_authorization_url",
+        "Pushed Authorization URL",
+        Kind.ENDPOINT,
+        when=BY_AUTHORIZATION_CODE,
+        help=(
+            "The URL that takes the parameters of a consent before the browser leaves"
+            " (RFC 9126). The Client Secret is sent there."
+        ),
+    ),
     oauth2(
         "oauth2.device_url",
         "Device URL",
