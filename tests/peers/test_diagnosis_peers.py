@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from outkey.sending.core.diagnosis.evidence import Certainty
 from outkey.sending.engine.connection_test import Report
 from outkey.testing.canary import find
 from peers.authorization_servers import Oidc, Toolkit
@@ -171,7 +172,7 @@ ROWS: dict[tuple[str, str], tuple[Make, str]] = {
     ("httpbin", "nothing sent"): (httpbin("/bearer", {}), "no-credentials-sent"),
     ("httpbin", "everybody refused"): (
         httpbin("/status/403", HTTPBIN_USER),
-        "credentials-not-read",
+        "forbidden",
     ),
     ("httpbin", "huge header"): (
         httpbin("/bearer", bearer("x" * 8192)),
@@ -359,6 +360,15 @@ def test_a_bare_403_may_be_an_expired_token(
     assert {"forbidden", "expired-as-403"} <= set(
         reasons(gateway_for(peer=table).test("peer"))
     )
+
+
+def test_a_403_for_everybody_may_be_credentials_that_were_not_read(
+    request: pytest.FixtureRequest, gateway_for: GatewayFor
+) -> None:
+    table = httpbin("/status/403", HTTPBIN_USER)(request.getfixturevalue("httpbin"))
+    first = gateway_for(peer=table).test("peer").suspicions[0]
+    assert first.certainty is Certainty.EITHER
+    assert "credentials-not-read" in [rival.id for rival in first.rivals]
 
 
 # ── a clock that is ten minutes off ───────────────────────────────────────────────────
