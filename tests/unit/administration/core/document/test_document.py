@@ -12,8 +12,10 @@ from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.fields import BY_PATH, FIELDS
 from outkey.sending.core.configuration.sections import (
+    AwsSettings,
     Limits,
     LoginSettings,
+    OAuth1Settings,
     OAuth2Settings,
     ProxySettings,
     TlsSettings,
@@ -304,6 +306,8 @@ def test_the_table_and_the_configuration_name_the_same_fields() -> None:
     from_table = {f.path for f in FIELDS if f.kind is not Kind.SECRET}
     sections = {
         "oauth2": OAuth2Settings,
+        "oauth1": OAuth1Settings,
+        "aws": AwsSettings,
         "login": LoginSettings,
         "proxy": ProxySettings,
         "tls": TlsSettings,
@@ -353,6 +357,8 @@ def test_the_labels_are_those_of_the_specification() -> None:
         "Basic",
         "Digest",
         "Bearer Token",
+        "AWS Signature Version 4",
+        "OAuth 1.0a",
     ]
 
 
@@ -373,6 +379,13 @@ def test_secret_fields_are_known_as_such() -> None:
         "proxy_password",
         "refresh_token",
         "secret_key",
+        "consumer_secret",
+        "access_token",
+        "access_token_secret",
+        "private_key",
+        "secret_access_key",
+        "session_token",
+        "web_identity_token",
     }
 
 

@@ -22,6 +22,14 @@ FIELDS: tuple[Field, ...] = (
         help="The key that the provider has given this application; also client key.",
     ),
     oauth1(
+        "oauth1.signature_method",
+        "Signature Method",
+        Kind.CHOICE,
+        choices.SignatureMethod,
+        default="HMAC-SHA1",
+        help="How requests are signed; PLAINTEXT needs https.",
+    ),
+    oauth1(
         "oauth1.consumer_secret",
         "Consumer Secret",
         Kind.SECRET,
@@ -44,14 +52,6 @@ FIELDS: tuple[Field, ...] = (
         Kind.SECRET,
         when=BY_OAUTH1_SECRET,
         help="The secret that belongs to the Access Token.",
-    ),
-    oauth1(
-        "oauth1.signature_method",
-        "Signature Method",
-        Kind.CHOICE,
-        choices.SignatureMethod,
-        default="HMAC-SHA1",
-        help="How requests are signed; PLAINTEXT needs https.",
     ),
     oauth1(
         "oauth1.private_key",
