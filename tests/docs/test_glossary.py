@@ -90,6 +90,8 @@ ALLOWED = (
     Allowed("one round trip", "a term of networks"),
     Allowed("claim of the token", "a claim of a JSON Web Token"),
     Allowed("its own claim", "a claim of a JSON Web Token"),
+    Allowed("More claims", "the label of a field", whole=True),
+    Allowed("laims of assertions", "claims of a JSON Web Token"),
     Allowed("claims of the key-pair token", "claims of a JSON Web Token"),
     Allowed("The provider says: …", "a quotation follows"),
     Allowed("the provider says: …", "a quotation follows"),

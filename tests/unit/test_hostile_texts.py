@@ -29,6 +29,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.toml.parsing import MAX_KEY_PARTS, parse_toml
 from outkey.sending.adapters.tokens.signer_jose import JoseSigner
 from outkey.sending.adapters.transport.tls_context import encrypt_key
+from outkey.sending.core.oauth2.assertions import Assertion
 from outkey.sync.core.line.checks import line_findings
 from outkey.sync.core.line.line import (
     Direction,
@@ -551,11 +552,11 @@ def test_a_key_of_far_too_many_bits_is_refused_before_its_primes_are_checked() -
     key = Secret(rsa_key(4423, 4253))
     began = time.process_time()
     with pytest.raises(ConfigError, match="not a private key") as refused:
-        JoseSigner().assertion({"iss": "a"}, key, False)  # noqa: FBT003 - the port's signature
+        JoseSigner().assertion(Assertion({"iss": "a"}, key, "client_secret"))
     assert "4096 bits" in refused.value.hint
     text = "-----BEGIN PRIVATE KEY-----\n" + "A" * 6000 + "\n-----END PRIVATE KEY-----"
     with pytest.raises(ConfigError, match="not a private key"):
-        JoseSigner().assertion({"iss": "a"}, Secret(text), False)  # noqa: FBT003 - the same
+        JoseSigner().assertion(Assertion({"iss": "a"}, Secret(text), "client_secret"))
     with pytest.raises(ConfigError, match="more than 4096 bits"):
         encrypt_key(text, Secret("p"))
     assert time.process_time() - began < 10 * SECONDS  # the library is loaded too

@@ -212,6 +212,7 @@ def _copy_for(
         values,
         headers=configuration.headers,
         query=configuration.query,
+        token_headers=configuration.oauth2.token_headers,
         secrets=secrets_to_replace,
     )
     names = {*secrets_to_replace, *copy.needed_secrets()}

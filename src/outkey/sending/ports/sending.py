@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from outkey.foundation.core.secret import Secret
     from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal
     from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.core.oauth2.assertions import Assertion
     from outkey.sending.core.oauth2.token import TokenState
     from outkey.sending.core.request.message import Peer, Request, Response, Route
     from outkey.sending.core.request.proxy import ProxyPolicy
@@ -84,13 +85,8 @@ class Tokens(Protocol):
 class Signer(Protocol):
     """Signs JSON Web Tokens and makes random numbers and keys."""
 
-    def assertion(
-        self,
-        claims: Mapping[str, object],
-        key: Secret,
-        shared: bool,  # noqa: FBT001 - called by position
-    ) -> Secret:
-        """Sign a client assertion with a shared secret (HMAC) or a PEM or JWK key."""
+    def assertion(self, content: Assertion) -> Secret:
+        """Sign an assertion with a shared secret (HMAC) or a PEM or JWK key."""
 
     def proof(
         self, claims: Mapping[str, object], key: Secret, token: Secret | None

@@ -8,11 +8,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
+from operator import attrgetter
 
 from outkey.foundation.core.fields.changes import FieldChange
 from outkey.foundation.core.secret import MASK
 from outkey.sending.core.configuration.configuration import Configuration, SecretState
-from outkey.sending.core.configuration.custom_rows import CustomRow, is_row_secret
+from outkey.sending.core.configuration.custom_rows import (
+    ROW_KINDS,
+    CustomRow,
+    is_row_secret,
+)
 from outkey.sending.core.configuration.fields import BY_PATH, PATHS_OF_SECRETS
 from outkey.sending.core.configuration.placeholders import (
     is_placeholder,
@@ -27,6 +32,7 @@ from outkey.webhooks.core.settings.section import REFERENCES, webhook_table
 from outkey.webhooks.core.settings.settings import Webhook
 from outkey.webhooks.core.settings.stored import StoredWebhook
 
+_read_rows = attrgetter(*ROW_KINDS)
 _PARAMETER = re.compile(r"([?&])([\w.-]+)=([^&#\s]*)")
 
 
@@ -143,9 +149,8 @@ def _rows_by_path(configuration: Configuration | None) -> dict[str, CustomRow]:
     """Return the header and query rows by the names that differences have."""
     if configuration is None:
         return {}
-    return {f"headers.{row.key}": row for row in configuration.headers} | {
-        f"query.{row.key}": row for row in configuration.query
-    }
+    by_path = zip(ROW_KINDS, _read_rows(configuration), strict=True)
+    return {f"{path}.{row.key}": row for path, rows in by_path for row in rows}
 
 
 def _secret_texts(

@@ -14,6 +14,7 @@ from outkey.sending.core.configuration.configuration import (
     SECRETS_OF_AWS,
     SENT_TO_PUSHED_URL,
 )
+from outkey.sending.core.configuration.custom_rows import TokenHeader
 from outkey.sending.core.configuration.fields import FIELDS, SENT_TO_TOKEN_URL
 from outkey.sending.core.request.script import SCRIPT_FACT
 from outkey.sending.core.vault.voucher import changed_settings, vouchable_facts
@@ -102,7 +103,7 @@ def destinations_of(secret: str) -> set[str]:
     if secret == PROXY_PASSWORD:
         return {"proxy.url"}
     urls = {"base_url"}
-    if secret in SENT_TO_TOKEN_URL:
+    if secret in SENT_TO_TOKEN_URL or secret.startswith(f"{TokenHeader.KIND}:"):
         urls.add("oauth2.token_url")
     if secret in SENT_TO_PUSHED_URL:
         urls.add(PUSHED_URL)

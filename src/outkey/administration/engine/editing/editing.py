@@ -15,6 +15,7 @@ A form is a mapping of texts, whatever host it comes from:
     row-gone-<n>
     row-tidy-<n>        as tidy:<path>
     query-key-<n> …     a query row, likewise
+    token-key-<n> …     a header of token requests, likewise
     version             of the configuration that the form was drawn from
 
 Secrets leave it as `Secret`, and no error repeats a value.
@@ -48,6 +49,7 @@ from outkey.foundation.core.permission import Allowed, Permission, Requirement
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import (
+    TOKEN_HEADERS,
     Configuration,
     SecretState,
     build,
@@ -59,6 +61,7 @@ from outkey.sending.core.configuration.custom_rows import (
     CustomRow,
     header_row,
     query_row,
+    token_header_row,
 )
 from outkey.sending.core.configuration.fields import FIELDS, PATHS_OF_SECRETS
 from outkey.sending.core.configuration.pasted import tidy_secret
@@ -80,7 +83,7 @@ Row = TypeVar("Row", bound=CustomRow)
 SCRIPT_FIELDS = ("script_enabled", "script")
 _EMPTY_MEANS_NOT_SET = (Kind.SECONDS, Kind.INTEGER, Kind.DATE)
 # The prefix of the names of a form's inputs for each kind of rows.
-ROW_PREFIXES = {"headers": "row", "query": "query"}
+ROW_PREFIXES = {"headers": "row", "query": "query", TOKEN_HEADERS: "token"}
 _NOT_STRIPPED = (Kind.LONG_TEXT, Kind.SCRIPT)
 _VERSION = re.compile(r"[0-9]{1,9}")
 
@@ -257,10 +260,11 @@ class FormReader:
         secrets, references, cleared = self._read_secrets()
         headers = self._read_rows("headers", header_row, secrets)
         query = self._read_rows("query", query_row, secrets)
+        token_headers = self._read_rows(TOKEN_HEADERS, token_header_row, secrets)
         if self._errors:
             return self._errors
         name = str(values.pop("name", ""))
-        rows = (*headers, *query)
+        rows = (*headers, *query, *token_headers)
         states = kept_secrets(self._stored.secrets, rows) if self._stored else {}
         for secret in cleared:
             states.pop(secret, None)
@@ -270,6 +274,7 @@ class FormReader:
                 values,
                 headers=headers,
                 query=query,
+                token_headers=token_headers,
                 references=references,
                 secrets=states,
             )
@@ -465,7 +470,7 @@ def typed_value(known: Field, text: str) -> object:
                 return float(text)
             case Kind.DATE:
                 return date.fromisoformat(text)
-            case Kind.PAIRS:
+            case Kind.PAIRS | Kind.CLAIMS:
                 return dict(_pair(line) for line in text.splitlines() if line.strip())
             case _:
                 return text

@@ -13,7 +13,7 @@ from outkey.foundation.core.fields.field_kinds import Kind
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
+from outkey.sending.core.configuration.custom_rows import ROW_KINDS, CustomHeader
 from outkey.sending.core.configuration.drafts import ConfigurationDraft
 from outkey.sending.core.configuration.fields import (
     BY_PATH,
@@ -94,7 +94,7 @@ def _tidy_mark(secret: str, values: Mapping[str, str]) -> str:
         path = PATHS_OF_SECRETS[secret]
         is_entered = values.get(f"secret:{path}") or values.get(f"lines:{path}")
         return f"tidy:{path}" if is_entered else ""
-    for path, kind in (("headers", CustomHeader), ("query", QueryParameter)):
+    for path, kind in ROW_KINDS.items():
         for row in entered_rows(values, path):
             if row.secret and kind(row.key, "", secret=True).secret_field == secret:
                 return f"{ROW_PREFIXES[path]}-tidy-{row.number}"

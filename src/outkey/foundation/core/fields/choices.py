@@ -90,6 +90,24 @@ class Pkce(Choice):
     OFF = "off", "off, for providers that refuse it"
 
 
+class ScopePlace(Choice):
+    """Where a token request that has an assertion names the scope."""
+
+    FORM = "form", "the form"
+    ASSERTION = "assertion", "the assertion"
+    BOTH = "both", "both"
+
+
+class AssertionAlgorithm(Choice):
+    """How an assertion is signed with a private key (RFC 7518)."""
+
+    RS256 = "RS256", "RS256"
+    RS384 = "RS384", "RS384"
+    RS512 = "RS512", "RS512"
+    PS256 = "PS256", "PS256"
+    ES256 = "ES256", "ES256"
+
+
 class AwsPayload(Choice):
     """Whether an AWS signature covers the body."""
 

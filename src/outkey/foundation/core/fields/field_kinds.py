@@ -46,6 +46,8 @@ MADE_BY_OUTKEY = frozenset(
         "redirect_uri",
     )
 )
+# Claims that outkey states itself, or by fields of their own (RFC 7519 §4.1).
+CLAIMS_OF_OUTKEY = frozenset(("aud", "exp", "iat", "iss", "jti", "nbf", "scope", "sub"))
 # How a user enters an empty text where an empty input means that nothing is set.
 EMPTY_TEXT = "-"
 MAX_TEXT = 2000
@@ -71,6 +73,7 @@ class Kind(StrEnum):
     SCRIPT = "Python script"
     ROWS = "rows"
     PAIRS = "pairs"
+    CLAIMS = "claims of assertions"
     TEXTS = "texts by name"
     LIST = "list of texts"
     NAMES = "text or list of texts"
@@ -150,6 +153,7 @@ class Field:
     make: Callable[[Any], object] | None = None  # of the values of a table, or of texts
     is_nullable: bool = False  # a text that may be missing, which is not empty
     is_always_written: bool = False  # also where it is as by default
+    is_strict: bool = False  # a document must not name it where it does not apply
     audited: Audited = Audited.NAME  # that of the kind, unless it is given
 
     def __post_init__(self) -> None:
@@ -194,6 +198,10 @@ class Field:
             all(values.get(path) in wanted for path, wanted in conditions)
             for conditions in self.alternatives
         )
+
+    def is_refused(self, values: Mapping[str, object]) -> bool:
+        """Whether a document with these values must not set it."""
+        return self.is_strict and not self.applies(values)
 
     def parse(
         self,
@@ -340,7 +348,7 @@ def parse_script(field: Field, value: object, place: str) -> str:
 
 
 def _parse_pairs(field: Field, value: object, place: str) -> dict[str, str]:
-    """Return more parameters of a token request."""
+    """Return more parameters of a token request, or more claims of an assertion."""
     if not isinstance(value, Mapping) or not all(
         isinstance(text, str) for pair in value.items() for text in pair
     ):
@@ -348,7 +356,7 @@ def _parse_pairs(field: Field, value: object, place: str) -> dict[str, str]:
             Text('must be texts by name, such as {{ account_id = "7" }}'), place=place
         )
     for name, text in value.items():
-        if refusal := _refusal_of_parameter(name):
+        if refusal := _REFUSALS[field.kind](name):
             raise field.refuse(refusal, place=place)
         if not name or CONTROL.search(name + text) or len(name + text) > MAX_TEXT:
             raise field.refuse(
@@ -370,6 +378,19 @@ def _refusal_of_parameter(name: str) -> Text | None:
             "must not contain {name}, since these parameters are not secret", name=name
         )
     return None
+
+
+def _refusal_of_claim(name: str) -> Text | None:
+    """Return why a claim cannot be one of more claims."""
+    if name in CLAIMS_OF_OUTKEY:
+        return Text("must not contain {name}, which outkey sets itself", name=name)
+    return None
+
+
+_REFUSALS: Mapping[Kind, Callable[[str], Text | None]] = {
+    Kind.PAIRS: _refusal_of_parameter,
+    Kind.CLAIMS: _refusal_of_claim,
+}
 
 
 def _parse_texts(field: Field, value: object, place: str) -> object:
@@ -512,6 +533,7 @@ PARSERS: dict[Kind, Callable[[Field, object, str], object]] = {
     Kind.STATUSES: _parse_statuses,
     Kind.SCRIPT: parse_script,
     Kind.PAIRS: _parse_pairs,
+    Kind.CLAIMS: _parse_pairs,
     Kind.TEXTS: _parse_texts,
     Kind.LIST: _parse_list,
     Kind.NAMES: _parse_names,
@@ -532,6 +554,7 @@ EMPTY_VALUES: dict[Kind, object] = {
     **dict.fromkeys((Kind.TEXT, Kind.LONG_TEXT, *URL_PARSERS, Kind.SCRIPT), ""),
     Kind.FLAG: False,
     Kind.PAIRS: {},
+    Kind.CLAIMS: {},
     Kind.TEXTS: {},
     Kind.LIST: (),
     Kind.NAMES: (),

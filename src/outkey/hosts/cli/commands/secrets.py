@@ -41,7 +41,8 @@ def set_secret(
                 "The secret: password, token, client_secret, refresh_token,"
                 " consumer_secret, access_token, access_token_secret, private_key,"
                 " secret_access_key, session_token, web_identity_token, secret_key,"
-                " client_key, proxy_password, header:KEY or query:KEY."
+                " client_key, proxy_password, header:KEY, query:KEY or"
+                " token_header:KEY."
             )
         ),
     ],

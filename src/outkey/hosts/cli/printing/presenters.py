@@ -20,7 +20,11 @@ from outkey.hosts.cli.printing.output import (
 )
 from outkey.hosts.cli.printing.times import time_text
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.configuration.custom_rows import CustomRow, is_row_secret
+from outkey.sending.core.configuration.custom_rows import (
+    ROW_KINDS,
+    CustomRow,
+    is_row_secret,
+)
 from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.configuration.health import Status
 from outkey.sending.core.request.message import Response
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
         Dependents,
     )
 
+_read_rows = attrgetter(*ROW_KINDS)
 _MARKS = {
     Status.WORKING: "green",
     Status.FAILING: "red",
@@ -72,10 +77,7 @@ def configuration_rows(
     for field in configuration.needed_secrets():
         if not is_row_secret(field):
             yield field, secret_text(configuration, field)
-    for path, rows in (
-        ("headers", configuration.headers),
-        ("query", configuration.query),
-    ):
+    for path, rows in zip(ROW_KINDS, _read_rows(configuration), strict=True):
         if rows or whole:
             yield path, "\n".join(row_text(configuration, row) for row in rows)
 

@@ -9,11 +9,14 @@ import secrets
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from outkey.foundation.core.errors import ConfigError, drop_traceback
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.fields import secret_label
+from outkey.sending.core.oauth2.assertions import Assertion
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 # so that the provider finds the public key.
 _COPIED_MEMBERS = ("kid", "x5t", "x5t#S256")
 _BY_CURVE = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
+_FAMILIES = {"RSA": ("RS", "PS"), "EC": ("ES",)}  # the first letters of an algorithm
 _ALGORITHMS = (
     "HS256",
     "RS256",
@@ -45,17 +49,9 @@ class JoseSigner:
     """Signs tokens; the library is loaded by the first signature."""
 
     @drop_traceback
-    def assertion(
-        self,
-        claims: Mapping[str, object],
-        key: Secret,
-        shared: bool,  # noqa: FBT001 - the port's signature
-    ) -> Secret:
-        return key.derive(
-            lambda text: (
-                _with_shared(claims, text) if shared else _with_private(claims, text)
-            )
-        )
+    def assertion(self, content: Assertion) -> Secret:
+        sign = _with_shared if content.is_shared else _with_private
+        return content.key.derive(partial(sign, content))
 
     @drop_traceback
     def proof(
@@ -92,7 +88,10 @@ def _library(part: str) -> Any:  # noqa: ANN401 - a module
 
 
 def _sign_token(
-    header: dict[str, object], claims: Mapping[str, object], key: object
+    header: dict[str, object],
+    claims: Mapping[str, object],
+    key: object,
+    key_name: str = "client_secret",
 ) -> str:
     """Return a signed token; the error of a key that cannot sign never shows it."""
     jwt = _library("jwt")
@@ -100,32 +99,56 @@ def _sign_token(
         return str(jwt.encode(header, dict(claims), key, algorithms=list(_ALGORITHMS)))
     hint = Text("Check the kind of key and the alg, use and key_ops of a JWK.")
     raise ConfigError(
-        Text("Client Secret cannot be used for signing"),
-        field="client_secret",
+        Text("{secret} cannot be used for signing", secret=secret_label(key_name)),
+        field=key_name,
         hint=hint,
     )
 
 
-def _with_shared(claims: Mapping[str, object], text: str) -> str:
-    return _sign_token(
-        {"alg": "HS256"}, claims, _library("jwk").OctKey.import_key(text)
-    )
+def _with_shared(content: Assertion, text: str) -> str:
+    header = {"alg": "HS256", **_named_key(content)}
+    key = _library("jwk").OctKey.import_key(text)
+    return _sign_token(header, content.claims, key)
 
 
-def _with_private(claims: Mapping[str, object], text: str) -> str:
-    key = _private_key(text.strip())
+def _named_key(content: Assertion) -> dict[str, object]:
+    return {"kid": content.key_id} if content.key_id else {}
+
+
+def _with_private(content: Assertion, text: str) -> str:
+    key = _private_key(text.strip(), content.key_name)
     members = key.as_dict(private=True)
-    usual = (
-        "RS256"
-        if members["kty"] == "RSA"
-        else _BY_CURVE.get(str(members["crv"]), "ES256")
-    )
-    header: dict[str, object] = {"alg": members.get("alg") or usual}
+    usual = _usual_algorithm(members)
+    if (
+        content.algorithm
+        and content.algorithm[:2] not in _FAMILIES[str(members["kty"])]
+    ):
+        raise ConfigError(
+            Text(
+                "Signature algorithm {algorithm} does not fit the key of {secret}",
+                algorithm=content.algorithm,
+                secret=secret_label(content.key_name),
+            ),
+            field="oauth2.assertion.algorithm",
+            hint=Text("This key signs by {algorithm}.", algorithm=usual),
+        )
+    algorithm = content.algorithm or members.get("alg") or usual
+    if members.get("alg", algorithm) != algorithm:  # what was chosen wins
+        key = _library("jwk").import_key({**members, "alg": algorithm})
+    header: dict[str, object] = {"alg": algorithm}
     header |= {name: members[name] for name in _COPIED_MEMBERS if name in members}
-    return _sign_token(header, claims, key)
+    header |= _named_key(content)
+    return _sign_token(header, content.claims, key, content.key_name)
 
 
-def _private_key(text: str) -> "ECKey | RSAKey":
+def _usual_algorithm(members: Mapping[str, object]) -> str:
+    """Return the algorithm of a key that does not name one."""
+    if members["kty"] == "RSA":
+        return "RS256"
+    return _BY_CURVE.get(str(members["crv"]), "ES256")
+
+
+def _private_key(text: str, key_name: str) -> "ECKey | RSAKey":
     jwk = _library("jwk")
     try:
         _refuse_large(text)
@@ -139,13 +162,14 @@ def _private_key(text: str) -> "ECKey | RSAKey":
         usable = False
     if not usable:
         message = Text(
-            "Client Secret is not a private key, which private key JWT needs"
+            "{secret} is not a private key, which signing needs",
+            secret=secret_label(key_name),
         )
         hint = Text(
             "Enter an RSA key of at most 4096 bits or an EC key, as unencrypted"
             " PEM or as a JWK."
         )
-        raise ConfigError(message, field="client_secret", hint=hint)
+        raise ConfigError(message, field=key_name, hint=hint)
     private_key: ECKey | RSAKey = key
     return private_key
 

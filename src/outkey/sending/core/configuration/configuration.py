@@ -27,6 +27,7 @@ from outkey.sending.core.configuration.custom_rows import (
     CustomHeader,
     CustomRow,
     QueryParameter,
+    TokenHeader,
     check_parameter_name,
     check_parameter_value,
     is_row_secret,
@@ -40,6 +41,7 @@ from outkey.sending.core.configuration.oauth1_settings import (
 )
 from outkey.sending.core.configuration.reference import Reference
 from outkey.sending.core.configuration.sections import (
+    AssertionSettings,
     AwsSettings,
     Limits,
     LoginSettings,
@@ -282,9 +284,14 @@ class Configuration:
         }
 
     @property
-    def rows(self) -> tuple[CustomRow, ...]:
-        """All rows that every request carries."""
+    def api_rows(self) -> tuple[CustomRow, ...]:
+        """The rows that every request to the API carries."""
         return (*self.headers, *self.query)
+
+    @property
+    def rows(self) -> tuple[CustomRow, ...]:
+        """All rows, also those of token requests."""
+        return (*self.api_rows, *self.oauth2.token_headers)
 
     def as_begun_with(self, earlier: "Configuration") -> "Configuration":
         """Return this configuration with the script of an earlier one.
@@ -311,7 +318,7 @@ class Configuration:
             self.authentication_type is not choices.AuthenticationType.NONE
             or self.is_scripted
             or self.shows_certificate
-            or any(row.secret for row in self.rows)
+            or any(row.secret for row in self.api_rows)
         )
 
     @property
@@ -359,7 +366,8 @@ class Configuration:
             ]
         if self.proxy.url and self.proxy.username:
             names.append(PROXY_PASSWORD)
-        return names + [row.secret_field for row in self.rows if row.secret]
+        rows = self.rows if self.uses_oauth2 else self.api_rows
+        return names + [row.secret_field for row in rows if row.secret]
 
     def entered_oauth1_token(self) -> list[str]:
         """Return the names of the access token and its secret, where one is entered.
@@ -422,6 +430,7 @@ class Configuration:
         # The client certificate identifies us at the Token URL too.
         is_key = secret == "client_key"  # noqa: S105 - the name of a secret
         is_sent_there = secret in SENT_TO_TOKEN_URL or (is_key and self.uses_oauth2)
+        is_sent_there = is_sent_there or secret.startswith(f"{TokenHeader.KIND}:")
         paths = []
         if is_sent_there and self.oauth2.token_url:
             paths.append("oauth2.token_url")
@@ -532,7 +541,10 @@ PUSHED_URL = "oauth2.pushed_authorization_url"
 SENT_TO_PUSHED_URL = frozenset({"client_secret", "client_key"})
 SECRETS_OF_AWS = frozenset({"secret_access_key", "session_token", "web_identity_token"})
 SECRETS_OF_LOGIN = ("password", "secret_key")
+TOKEN_HEADERS = "oauth2.token_headers"  # noqa: S105 - the path of a field
+# A section comes after those that are in it.
 SECTIONS = {
+    "oauth2.assertion": AssertionSettings,
     "oauth2": OAuth2Settings,
     "oauth1": OAuth1Settings,
     "login": LoginSettings,
@@ -569,12 +581,13 @@ REQUIRED_SECRETS = tuple(
 )
 
 
-def build(
+def build(  # noqa: PLR0913 - rows of three kinds, and secrets in two forms
     name: str,
     values: Mapping[str, object],
     *,
     headers: tuple[CustomHeader, ...] = (),
     query: tuple[QueryParameter, ...] = (),
+    token_headers: tuple[TokenHeader, ...] = (),
     references: Mapping[str, Reference] | None = None,
     secrets: Mapping[str, SecretState] | None = None,
 ) -> Configuration:
@@ -597,9 +610,10 @@ def build(
     _refuse_two_hosts(parsed)
     refuse_odd_aws(parsed)
     refuse_unusable_oauth1(parsed)
-    for header in headers:
+    for header in (*headers, *token_headers):
         check_name(header.key, field="headers")
         check_value(header.value, field=header.secret_field)
+    parsed[TOKEN_HEADERS] = token_headers
     for parameter in query:
         check_parameter_name(parameter.key, field="query")
         check_parameter_value(parameter.value, field=parameter.secret_field)
@@ -674,10 +688,10 @@ def _constructor_arguments(values: Mapping[str, object]) -> dict[str, object]:
     for path, value in values.items():
         section, _, key = path.rpartition(".")
         parts[section][key] = value
-    arguments = parts.pop("")
-    for section, part in parts.items():
-        arguments[section] = SECTIONS[section](**part)
-    return arguments
+    for path, make in SECTIONS.items():
+        section, _, key = path.rpartition(".")
+        parts[section][key] = make(**parts[path])
+    return parts[""]
 
 
 def with_references(

@@ -22,6 +22,8 @@ from outkey.sending.core.request.headers import (
 
 PLACEHOLDER = "{secret}"
 MAX_ROWS = 64
+# Client authentication, the body and proofs of possession decide about these.
+HEADERS_OF_TOKEN_REQUESTS = frozenset({"authorization", "content-type", "dpop"})
 _MAX_PARAMETER_NAME = 256
 _PARAMETER_NAME_FAULT = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff]")
 _PARAMETER_VALUE_FAULT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -67,9 +69,25 @@ class QueryParameter(CustomRow):
     KIND = "query"
 
 
+@dataclass(frozen=True, slots=True)
+class TokenHeader(CustomRow):
+    """One header of token requests, which requests to the API do not have."""
+
+    KIND = "token_header"
+
+
+# The kinds of rows, by the path of their field.
+ROW_KINDS: dict[str, type[CustomRow]] = {
+    "headers": CustomHeader,
+    "query": QueryParameter,
+    "oauth2.token_headers": TokenHeader,
+}
+_SECRET_PREFIXES = tuple(f"{kind.KIND}:" for kind in ROW_KINDS.values())
+
+
 def is_row_secret(name: str) -> bool:
     """Whether this is the name of a row's secret."""
-    return name.startswith(("header:", "query:"))
+    return name.startswith(_SECRET_PREFIXES)
 
 
 def row_label(name: str) -> str:
@@ -81,11 +99,32 @@ def header_row(
     key: str, value: str | None, *, secret: bool | None, place: str
 ) -> CustomHeader:
     """Return a header row; it is secret by default if it looks like a credential."""
+    return CustomHeader(*_header_parts(key, value, secret=secret, place=place))
+
+
+def token_header_row(
+    key: str, value: str | None, *, secret: bool | None, place: str
+) -> TokenHeader:
+    """Return a row of a token request's header; secret as in `header_row`."""
+    row = TokenHeader(*_header_parts(key, value, secret=secret, place=place))
+    if row.key.lower() in HEADERS_OF_TOKEN_REQUESTS:
+        raise ConfigError(
+            Text("outkey sets the header {name} of token requests", name=row.key),
+            field=f"{place}.key",
+            hint=Text("Remove the row; see Client Authentication and Body format."),
+        )
+    return row
+
+
+def _header_parts(
+    key: str, value: str | None, *, secret: bool | None, place: str
+) -> tuple[str, str, bool]:
+    """Return name, value and secrecy of a header row."""
     key = check_name(key.strip(), field=f"{place}.key")
     is_secret = _is_secret(key, value) if secret is None else secret
     value = _value_of(value, is_secret=is_secret, place=place)
     check_value(value.replace(PLACEHOLDER, "x"), field=f"{place}.value")
-    return CustomHeader(key, value, is_secret)
+    return key, value, is_secret
 
 
 def query_row(

@@ -3,12 +3,17 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any
 
 from outkey.foundation.core.errors import ConfigError, PolicyError
-from outkey.foundation.core.fields.field_kinds import Kind, refuse_unknown_keys
+from outkey.foundation.core.fields.field_kinds import (
+    Field,
+    Kind,
+    refuse_unknown_keys,
+)
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import (
+    TOKEN_HEADERS,
     Configuration,
     build,
     kept_secrets,
@@ -19,14 +24,15 @@ from outkey.sending.core.configuration.custom_rows import (
     CustomHeader,
     CustomRow,
     QueryParameter,
+    TokenHeader,
     header_row,
     query_row,
+    token_header_row,
 )
 from outkey.sending.core.configuration.fields import (
     BY_PATH,
     FIELDS,
     FORMER_KEYS,
-    PATHS_OF_SECRETS,
     SECTIONS,
     other_type_of,
 )
@@ -35,7 +41,11 @@ from outkey.sending.core.configuration.reference import Reference, parse_referen
 CONFIGURATION_KEYS = sorted({path.partition(".")[0] for path in BY_PATH} - {"name"})
 ROWS_EXAMPLE = '[{ key = "X-Tenant", value = "7" }]'
 ROW_KEYS = ["key", "reference", "secret", "value"]
-Row = TypeVar("Row", bound=CustomRow)
+ROW_MAKERS: dict[str, Callable[..., CustomRow]] = {
+    "headers": header_row,
+    "query": query_row,
+    TOKEN_HEADERS: token_header_row,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +57,8 @@ class ConfigurationDraft:
     headers: tuple[CustomHeader, ...] | None
     query: tuple[QueryParameter, ...] | None
     references: Mapping[str, Reference]
+    token_headers: tuple[TokenHeader, ...] | None = None
+    secret_paths: tuple[str, ...] = ()  # of the secrets that have references
     # Whether it is complete: then a field that it lacks gets its default.
     is_whole: bool = False
 
@@ -58,9 +70,10 @@ class ConfigurationDraft:
                 self.values,
                 headers=self.headers or (),
                 query=self.query or (),
+                token_headers=self.token_headers or (),
                 references=self.references,
             )
-            self._refuse_other_types(configuration)
+            self._refuse_unused(configuration)
         return configuration
 
     def merged(self, stored: Configuration) -> Configuration:
@@ -69,18 +82,24 @@ class ConfigurationDraft:
         Its secrets stay, also where the draft is whole: no document has their values.
         """
         with naming(self.name):
-            kept = replace(stored, headers=(), query=()) if self.is_whole else stored
+            kept = _without_rows(stored) if self.is_whole else stored
             headers = kept.headers if self.headers is None else self.headers
             query = kept.query if self.query is None else self.query
+            token_headers = self.token_headers
+            if token_headers is None:
+                token_headers = kept.oauth2.token_headers
             configuration = build(
                 self.name,
                 ({} if self.is_whole else stored.values()) | dict(self.values),
                 headers=headers,
                 query=query,
+                token_headers=token_headers,
                 references=self.references,
-                secrets=kept_secrets(stored.secrets, (*headers, *query)),
+                secrets=kept_secrets(
+                    stored.secrets, (*headers, *query, *token_headers)
+                ),
             )
-            self._refuse_other_types(configuration)
+            self._refuse_unused(configuration)
         return replace(
             configuration,
             record=stored.record,
@@ -89,27 +108,58 @@ class ConfigurationDraft:
             voucher=stored.voucher,
         )
 
-    def _refuse_other_types(self, configuration: Configuration) -> None:
-        """Refuse keys of the section of another authentication type.
+    def _refuse_unused(self, configuration: Configuration) -> None:
+        """Refuse keys that other settings do not use, such as those of another grant.
 
         They would be ignored, and a user who has written them expects something else.
-        Programs write every key: one with its default changes nothing.
         """
-        values = configuration.values()
-        written = (
-            path for path in self.values if values.get(path) != BY_PATH[path].default
-        )
-        secrets = (PATHS_OF_SECRETS.get(name, "") for name in self.references)
-        for path in (*written, *secrets):
+        settings = configuration.values()
+        for path in self._named_paths():
+            field = BY_PATH[path]
             owner = other_type_of(path, configuration.authentication_type)
             if owner is not None:
-                raise BY_PATH[path].refuse(
+                raise field.refuse(
                     Text("belongs to the Authentication Type {type}", type=owner.label),
                     hint=Text(
                         'Write authentication_type = "{type}", or remove the key.',
                         type=owner,
                     ),
                 )
+            if field.is_refused(settings):
+                raise _unused_field(field, settings)
+
+    def _named_paths(self) -> Iterator[str]:
+        """Yield the paths of what the document sets, but for defaults.
+
+        Programs write all settings back, as they have read them.
+        """
+        for path, value in self.values.items():
+            if value != BY_PATH[path].default:
+                yield path
+        yield from self.secret_paths
+        if self.token_headers:
+            yield TOKEN_HEADERS
+
+
+def _unused_field(field: Field, settings: Mapping[str, object]) -> ConfigError:
+    """Return the error for a key that means nothing beside the other settings."""
+    path, wanted = next(
+        (path, wanted)
+        for path, wanted in field.alternatives[0]
+        if settings.get(path) not in wanted
+    )
+    return field.refuse(
+        Text("does not apply to these settings"),
+        hint=Text(
+            'Write {path} = "{value}", or remove the key.', path=path, value=wanted[0]
+        ),
+    )
+
+
+def _without_rows(configuration: Configuration) -> Configuration:
+    """Return a configuration without header and query rows."""
+    oauth2 = replace(configuration.oauth2, token_headers=())
+    return replace(configuration, headers=(), query=(), oauth2=oauth2)
 
 
 def read_draft(name: str, table: Mapping[str, object]) -> ConfigurationDraft:
@@ -117,13 +167,21 @@ def read_draft(name: str, table: Mapping[str, object]) -> ConfigurationDraft:
     with naming(name):
         BY_PATH["name"].parse(name)
         values, references = read_fields(table)
-        headers = None
-        query = None
-        if "headers" in table:
-            headers = _read_rows(table["headers"], "headers", header_row, references)
-        if "query" in table:
-            query = _read_rows(table["query"], "query", query_row, references)
-        return ConfigurationDraft(name, values, headers, query, references)
+        paths = [path for path, _ in flatten(table)]
+        rows: dict[str, Any] = {
+            path: _read_rows(value, path, references)
+            for path, value in flatten(table)
+            if path in ROW_MAKERS
+        }
+        return ConfigurationDraft(
+            name,
+            values,
+            rows.get("headers"),
+            rows.get("query"),
+            references,
+            rows.get(TOKEN_HEADERS),
+            tuple(path for path in paths if path in BY_PATH and BY_PATH[path].secret),
+        )
 
 
 @contextmanager
@@ -166,27 +224,36 @@ def read_fields(
 def flatten(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """Yield paths and values; `tls.ca_file` is the key ca_file of the table tls."""
     refuse_unknown_keys(table, CONFIGURATION_KEYS)
+    yield from _flatten_section(table, "")
+
+
+def _flatten_section(
+    table: Mapping[str, object], prefix: str
+) -> Iterator[tuple[str, object]]:
+    """Yield paths and values of a table, and of the tables in it."""
     for key, value in table.items():
-        if key not in SECTIONS:
-            yield key, value
+        path = prefix + key
+        if path not in SECTIONS:
+            yield path, value
             continue
         if not isinstance(value, dict):
-            raise ConfigError(Text("must be a table"), field=key)
-        prefix = f"{key}."
-        paths = (*(field.path for field in FIELDS), *FORMER_KEYS)
-        keys = [path.removeprefix(prefix) for path in paths if path.startswith(prefix)]
-        refuse_unknown_keys(value, keys, prefix)
-        for inner_key, inner_value in value.items():
-            yield prefix + inner_key, inner_value
+            raise ConfigError(Text("must be a table"), field=path)
+        refuse_unknown_keys(value, keys_of_section(path), f"{path}.")
+        yield from _flatten_section(value, f"{path}.")
+
+
+def keys_of_section(section: str) -> list[str]:
+    """Return the keys that a section's table may have."""
+    prefix = f"{section}."
+    paths = (*(field.path for field in FIELDS), *FORMER_KEYS)
+    inner = [path.removeprefix(prefix) for path in paths if path.startswith(prefix)]
+    return list(dict.fromkeys(path.partition(".")[0] for path in inner))
 
 
 def _read_rows(
-    value: object,
-    place: str,
-    make: Callable[..., Row],
-    references: dict[str, Reference],
-) -> tuple[Row, ...]:
-    """Return header or query rows; the references of secret ones join the others."""
+    value: object, place: str, references: dict[str, Reference]
+) -> tuple[CustomRow, ...]:
+    """Return the rows of a field; the references of secret ones join the others."""
     if not isinstance(value, list):
         raise ConfigError(
             Text("must be a list of rows, such as {example}", example=ROWS_EXAMPLE),
@@ -197,13 +264,13 @@ def _read_rows(
             Text("must be at most {limit} rows", limit=MAX_ROWS), field=place
         )
     rows = tuple(
-        _read_row(row, f"{place}[{index}]", make, references)
+        _read_row(row, f"{place}[{index}]", ROW_MAKERS[place], references)
         for index, row in enumerate(value)
     )
     names: set[str] = set()
     for index, row in enumerate(rows):
         # Header names are the same in any case; names of parameters are not.
-        name = row.key.lower() if isinstance(row, CustomHeader) else row.key
+        name = row.key if isinstance(row, QueryParameter) else row.key.lower()
         if name in names:
             raise ConfigError(
                 Text("{name} has two rows", name=row.key),
@@ -216,9 +283,9 @@ def _read_rows(
 def _read_row(
     table: object,
     place: str,
-    make: Callable[..., Row],
+    make: Callable[..., CustomRow],
     references: dict[str, Reference],
-) -> Row:
+) -> CustomRow:
     """Return one row."""
     if not isinstance(table, dict):
         raise ConfigError(Text("a row must be a table with key and value"), field=place)

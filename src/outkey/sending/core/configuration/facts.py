@@ -6,16 +6,21 @@ as they are.
 """
 
 from collections.abc import Mapping
+from operator import attrgetter
 
 from outkey.foundation.core.errors import InvalidRequest
 from outkey.foundation.core.moments import iso_or_none
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import VALUE_FIELDS, Configuration
-from outkey.sending.core.configuration.custom_rows import CustomRow, is_row_secret
-from outkey.sending.core.configuration.fields import other_type_of
+from outkey.sending.core.configuration.custom_rows import (
+    ROW_KINDS,
+    CustomRow,
+    is_row_secret,
+)
+from outkey.sending.core.configuration.fields import BY_PATH, SECTIONS, other_type_of
 from outkey.sending.core.configuration.health import Status, Summary
 
-_ROWS = ("headers", "query")
+_read_rows = attrgetter(*ROW_KINDS)
 _SHOWN_ONLY = ("findings", "proxy_in_use")
 _UNSET_BY_NULL = frozenset(
     path for path, field in VALUE_FIELDS.items() if field.default is None
@@ -36,23 +41,32 @@ def summary_facts(summary: Summary, status: Status) -> dict[str, object]:
 def configuration_facts(configuration: Configuration) -> dict[str, object]:
     """Return a configuration by its TOML keys; of a secret, whether and since when."""
     facts: dict[str, object] = {"name": configuration.name}
-    for path, value in configuration.values().items():
-        # What was entered for another type stays stored, but could not be written back.
-        if other_type_of(path, configuration.authentication_type):
-            continue
-        section, dot, key = path.partition(".")
-        if dot:
-            inner = facts.setdefault(section, {})
-            assert isinstance(inner, dict)  # noqa: S101 - for the type checker
-            inner[key] = value
-        else:
-            facts[path] = value
+    settings = configuration.values()
+    for path, value in settings.items():
+        # What was entered for another type or grant stays stored, but could not be
+        # written back.
+        is_of_type = other_type_of(path, configuration.authentication_type) is None
+        if is_of_type and not BY_PATH[path].is_refused(settings):
+            _set_fact(facts, path, value)
     for field in configuration.needed_secrets():
         if not is_row_secret(field):
             facts[field] = _secret_facts(configuration, field)
-    facts["headers"] = [row_facts(configuration, row) for row in configuration.headers]
-    facts["query"] = [row_facts(configuration, row) for row in configuration.query]
+    for path, rows in zip(ROW_KINDS, _read_rows(configuration), strict=True):
+        if BY_PATH[path].is_refused(settings):
+            continue
+        _set_fact(facts, path, [row_facts(configuration, row) for row in rows])
     return facts
+
+
+def _set_fact(facts: dict[str, object], path: str, value: object) -> None:
+    """Set a fact in the table of its section, as a document has it."""
+    section, _, key = path.rpartition(".")
+    table = facts
+    for name in filter(None, section.split(".")):
+        inner = table.setdefault(name, {})
+        assert isinstance(inner, dict)  # noqa: S101 - for the type checker
+        table = inner
+    table[key] = value
 
 
 def row_facts(configuration: Configuration, row: CustomRow) -> dict[str, object]:
@@ -91,18 +105,25 @@ def written_table(name: str, facts: Mapping[str, object]) -> dict[str, object]:
             hint=Text("Leave it out: the name of a configuration does not change."),
             field="name",
         )
+    settings = {
+        key: value
+        for key, value in facts.items()
+        if key != "name" and key not in _SHOWN_ONLY
+    }
+    return _written_section(settings, "")
+
+
+def _written_section(facts: Mapping[str, object], prefix: str) -> dict[str, object]:
+    """Return the table of a section, or of the whole configuration."""
     table: dict[str, object] = {}
     for key, value in facts.items():
-        if key == "name" or key in _SHOWN_ONLY or _is_left_out(value, key):
+        path = prefix + key
+        if _is_left_out(value, path):
             continue
-        if key in _ROWS and isinstance(value, list):
+        if path in ROW_KINDS and isinstance(value, list):
             table[key] = [written_row(row) for row in value]
-        elif isinstance(value, dict):
-            table[key] = {
-                inner: part
-                for inner, part in value.items()
-                if not _is_left_out(part, f"{key}.{inner}")
-            }
+        elif path in SECTIONS and isinstance(value, dict):
+            table[key] = _written_section(value, f"{path}.")
         else:
             table[key] = value
     return table

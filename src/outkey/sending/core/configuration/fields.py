@@ -34,8 +34,9 @@ FIELDS: tuple[Field, ...] = (
 BY_PATH = {field.path: field for field in FIELDS}
 # Paths of version 0.1 that have other names now.
 FORMER_KEYS = {"oauth2.token_header": "token_header"}
+# Paths of the tables of a configuration; `oauth2.assertion` is in `oauth2`.
 SECTIONS = tuple(
-    dict.fromkeys(path.partition(".")[0] for path in BY_PATH if "." in path)
+    dict.fromkeys(path.rpartition(".")[0] for path in BY_PATH if "." in path)
 )
 # The sections that only one authentication type reads.
 _TYPES_OF_SECTIONS = {

@@ -12,7 +12,11 @@ from typing import assert_never
 from outkey.foundation.core.fields.choices import AuthenticationType, Grant
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
+from outkey.sending.core.configuration.custom_rows import (
+    CustomHeader,
+    QueryParameter,
+    TokenHeader,
+)
 from outkey.sending.core.configuration.fields import BY_PATH
 
 # What every configuration needs.
@@ -70,6 +74,7 @@ class InitialValues:
     values: Mapping[str, object]
     headers: tuple[CustomHeader, ...] = ()
     query: tuple[QueryParameter, ...] = ()
+    token_headers: tuple[TokenHeader, ...] = ()
     fields: tuple[str, ...] = field(default=ALWAYS)
 
 
@@ -250,6 +255,7 @@ def initial_values_of(
         values=values,
         headers=configuration.headers,
         query=configuration.query,
+        token_headers=configuration.oauth2.token_headers,
         fields=(*ALWAYS, *fields),
     )
 

@@ -86,6 +86,12 @@ RULES: Mapping[str, Permission | None] = {
     "oauth2.pkce": Permission.SET_SECRET,
     # Without it a stolen token is of use to anyone.
     "oauth2.dpop": Permission.SET_SECRET,
+    # With which key, and for how long, assertions claim what.
+    "oauth2.assertion.key_id": Permission.SET_SECRET,
+    "oauth2.assertion.algorithm": Permission.SET_SECRET,
+    "oauth2.assertion.lifetime_seconds": Permission.SET_SECRET,
+    "oauth2.assertion.scope_in": Permission.SET_SECRET,
+    "oauth2.assertion.claims": Permission.SET_SECRET,
     "oauth2.leeway_seconds": None,  # only when a token is renewed
     "oauth2.default_lifetime_seconds": None,
     # The consumer secret and the tokens would sign for another application, or in a

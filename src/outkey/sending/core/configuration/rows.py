@@ -7,24 +7,38 @@ Settings are plain JSON, so that a host can store those that it has no column fo
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import NamedTuple
+from operator import attrgetter
+from typing import NamedTuple, TypeVar
 
 from outkey.foundation.core.errors import ConfigError, RowUnreadable
 from outkey.foundation.core.fields.field_kinds import Kind
 from outkey.foundation.core.stored_values import read_time
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import (
+    TOKEN_HEADERS,
     Configuration,
     SecretState,
     build,
 )
-from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
+from outkey.sending.core.configuration.custom_rows import (
+    CustomHeader,
+    CustomRow,
+    QueryParameter,
+    TokenHeader,
+)
 from outkey.sending.core.configuration.fields import FIELDS, FORMER_KEYS
 from outkey.sending.core.configuration.health import Health
 from outkey.sending.core.vault.envelope import SealedRow
 
+Row = TypeVar("Row", bound=CustomRow)
 _FORMER_NAMES = "former_names"
-_QUERY = "query"  # stored among the settings, as a list of tables
+# Rows that are stored among the settings, as lists of tables.
+_QUERY = "query"
+_STORED_ROWS: dict[str, type[CustomRow]] = {
+    _QUERY: QueryParameter,
+    TOKEN_HEADERS: TokenHeader,
+}
+_read_rows = attrgetter(*_STORED_ROWS)
 _DATES = tuple(field.path for field in FIELDS if field.kind is Kind.DATE)
 
 
@@ -85,9 +99,15 @@ class ConfigurationRow:
             if path in values:
                 values[path] = _read_date(path, values[path])
         query = read_query(values.pop(_QUERY, ()))
+        token_headers = read_rows(values.pop(TOKEN_HEADERS, ()), TokenHeader)
         former_names = read_former_names(values.pop(_FORMER_NAMES, ()))
         built = build(
-            self.name, values, headers=self.headers, query=query, secrets=secrets
+            self.name,
+            values,
+            headers=self.headers,
+            query=query,
+            token_headers=token_headers,
+            secrets=secrets,
         )
         return replace(
             built,
@@ -163,11 +183,12 @@ def settings_of(configuration: Configuration) -> dict[str, object]:
         path: value.isoformat() if isinstance(value, date) else value
         for path, value in configuration.values().items()
     }
-    if configuration.query:
-        settings[_QUERY] = [
-            {"key": row.key, "value": row.value, "secret": row.secret}
-            for row in configuration.query
-        ]
+    for path, rows in zip(_STORED_ROWS, _read_rows(configuration), strict=True):
+        if rows:
+            settings[path] = [
+                {"key": row.key, "value": row.value, "secret": row.secret}
+                for row in rows
+            ]
     return settings
 
 
@@ -197,12 +218,18 @@ def row_unreadable(columns: Iterable[str]) -> RowUnreadable:
 
 def read_query(rows: object) -> tuple[QueryParameter, ...]:
     """Return the query rows of stored settings, or raise ConfigError."""
+    return read_rows(rows, QueryParameter)
+
+
+def read_rows(rows: object, kind: type[Row]) -> tuple[Row, ...]:
+    """Return rows of one kind from stored settings, or raise ConfigError."""
     try:
         return tuple(
-            QueryParameter(str(row["key"]), str(row["value"]), bool(row["secret"]))
+            kind(str(row["key"]), str(row["value"]), bool(row["secret"]))
             for row in rows  # type: ignore[attr-defined]  # what is stored is JSON
         )
     except (TypeError, KeyError):
+        field = next(path for path, each in _STORED_ROWS.items() if each is kind)
         raise ConfigError(
-            Text("the stored query parameters cannot be read"), field=_QUERY
+            Text("the stored rows of {field} cannot be read", field=field), field=field
         ) from None

@@ -2,8 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from outkey.foundation.core.fields import choices
+
+if TYPE_CHECKING:
+    from outkey.sending.core.configuration.custom_rows import TokenHeader
+
+
+@dataclass(frozen=True, slots=True)
+class AssertionSettings:
+    """The assertions of the OAuth 2.0 tab: what signed tokens state (RFC 7523)."""
+
+    key_id: str
+    scope_in: choices.ScopePlace
+    algorithm: choices.AssertionAlgorithm | None
+    lifetime_seconds: int
+    claims: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +44,16 @@ class OAuth2Settings:
     dpop: bool
     leeway_seconds: float
     default_lifetime_seconds: float
+    assertion: AssertionSettings
+    token_headers: "tuple[TokenHeader, ...]"
+
+    @property
+    def signs_assertions(self) -> bool:
+        """Whether token requests have an assertion that outkey signs."""
+        return self.client_auth in {
+            choices.ClientAuth.PRIVATE_KEY_JWT,
+            choices.ClientAuth.CLIENT_SECRET_JWT,
+        }
 
     @property
     def needs_consent(self) -> bool:

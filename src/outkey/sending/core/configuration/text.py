@@ -4,11 +4,15 @@ References are written as they are. A stored secret is a comment with the time w
 was set, so that the output can be stored, compared and applied elsewhere.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.toml.text import entries, toml_key, toml_value
-from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.configuration import (
+    TOKEN_HEADERS,
+    Configuration,
+    SecretState,
+)
 from outkey.sending.core.configuration.custom_rows import CustomRow
 from outkey.sending.core.configuration.fields import (
     BY_PATH,
@@ -21,20 +25,19 @@ from outkey.sending.core.configuration.fields import (
 def configuration_lines(configuration: Configuration) -> Iterator[str]:
     """Yield the lines of a configuration's tables, without what is as by default."""
     table = f"configuration.{toml_key(configuration.name)}"
+    settings = configuration.values()
     values = {
         path: value
-        for path, value in configuration.values().items()
+        for path, value in settings.items()
         if value != BY_PATH[path].default or BY_PATH[path].is_always_written
+        # What a document refuses stays stored only.
+        if not BY_PATH[path].is_refused(settings)
     }
     yield f"[{table}]"
     yield from entries({path: v for path, v in values.items() if "." not in path})
     yield from secret_lines(configuration, "")
-    for row in configuration.headers:
-        yield f"[[{table}.headers]]"
-        yield from _row_lines(row, configuration)
-    for parameter in configuration.query:
-        yield f"[[{table}.query]]"
-        yield from _row_lines(parameter, configuration)
+    yield from _rows_lines(configuration, f"{table}.headers", configuration.headers)
+    yield from _rows_lines(configuration, f"{table}.query", configuration.query)
     for section in SECTIONS:
         # What was entered for another type stays stored, but a document refuses it.
         if other_type_of(section, configuration.authentication_type):
@@ -43,12 +46,24 @@ def configuration_lines(configuration: Configuration) -> Iterator[str]:
         inner_values = {
             path.removeprefix(prefix): value
             for path, value in values.items()
-            if path.startswith(prefix)
+            if path.rpartition(".")[0] == section
         }
         lines = [*entries(inner_values), *secret_lines(configuration, prefix)]
         if lines:
             yield f"[{table}.{section}]"
             yield from lines
+        if section == "oauth2" and configuration.uses_oauth2:
+            rows = configuration.oauth2.token_headers
+            yield from _rows_lines(configuration, f"{table}.{TOKEN_HEADERS}", rows)
+
+
+def _rows_lines(
+    configuration: Configuration, table: str, rows: Iterable[CustomRow]
+) -> Iterator[str]:
+    """Yield the tables of rows."""
+    for row in rows:
+        yield f"[[{table}]]"
+        yield from _row_lines(row, configuration)
 
 
 def _row_lines(row: CustomRow, configuration: Configuration) -> Iterator[str]:
@@ -64,8 +79,10 @@ def _row_lines(row: CustomRow, configuration: Configuration) -> Iterator[str]:
 
 def secret_lines(configuration: Configuration, prefix: str) -> Iterator[str]:
     """Yield the secrets whose paths have this prefix and one key behind it."""
+    settings = configuration.values()
     for field in FIELDS:
-        if field.secret and field.path == prefix + field.key:
+        is_here = field.secret and field.path == prefix + field.key
+        if is_here and not field.is_refused(settings):
             state = configuration.secrets.get(field.secret_name)
             yield from _secret_line(field.key, state)
 

@@ -121,7 +121,7 @@ _JUDGED_AFTER = (
 
 def by_row_names(evidence: Evidence) -> Iterator[Clue]:
     """Find the name of a secret row that the response calls invalid."""
-    for row in evidence.configuration.rows:
+    for row in evidence.configuration.api_rows:
         name = re.escape(compact(row.key))
         if not row.secret or len(name) < _SHORTEST_NAME:
             continue

@@ -1,7 +1,7 @@
 """Client authentication at the Token URL (RFC 6749 §2.3, RFC 7523, RFC 8705)."""
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, assert_never
 from urllib.parse import quote
@@ -11,14 +11,15 @@ from outkey.foundation.core.fields.choices import ClientAuth
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth2.assertions import (
+    ASSERTION_TYPE,
+    Sign,
+    client_assertion,
+)
 from outkey.sending.core.request.headers import tidy_value
 from outkey.sending.core.request.message import Header, Source
 
 Parameters = list[tuple[str, str | Secret]]
-# Signs claims with a key: shared for an HMAC, else a private one.
-Assertion = Callable[[Mapping[str, object], Secret, bool], Secret]
-_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-_ASSERTION_SECONDS = 60
 # As in RFC 6749 §2.3.1, with a space as %20: some servers refuse a plus.
 _encode = partial(quote, safe="")
 
@@ -33,7 +34,7 @@ class Proof(NamedTuple):
 def prove(
     configuration: Configuration,
     secret: Callable[[str], Secret],
-    sign: Assertion,
+    sign: Sign,
     *,
     now: float,
     number: str,
@@ -62,18 +63,16 @@ def prove(
             # RFC 8705 §2: the certificate is the proof.
             return Proof(parameters=(identity,))
         case ClientAuth.CLIENT_SECRET_JWT | ClientAuth.PRIVATE_KEY_JWT as way:
-            claims: dict[str, object] = {
-                "iss": settings.client_id,
-                "sub": settings.client_id,
-                "aud": settings.issuer or settings.token_url,
-                "iat": int(now),
-                "exp": int(now) + _ASSERTION_SECONDS,
-                "jti": number,
-            }
-            shared = way is ClientAuth.CLIENT_SECRET_JWT
-            signed = sign(claims, client_secret(), shared)
-            named = ("client_assertion_type", _ASSERTION_TYPE)
-            return Proof(parameters=(identity, named, ("client_assertion", signed)))
+            content = client_assertion(
+                settings,
+                client_secret(),
+                is_shared=way is ClientAuth.CLIENT_SECRET_JWT,
+                now=now,
+                number=number,
+            )
+            named = ("client_assertion_type", ASSERTION_TYPE)
+            signed = ("client_assertion", sign(content))
+            return Proof(parameters=(identity, named, signed))
         case other:
             assert_never(other)
 

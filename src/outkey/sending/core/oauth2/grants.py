@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import quote, quote_plus, urlencode
 
 from outkey.foundation.core.errors import ConfigError, drop_traceback
-from outkey.foundation.core.fields.choices import Grant, Pkce
+from outkey.foundation.core.fields.choices import Grant, Pkce, ScopePlace
 from outkey.foundation.core.origin import Location, parse_endpoint
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
@@ -98,8 +98,17 @@ def _requested_parameters(configuration: Configuration) -> Parameters:
         "audience": settings.audience,
         "resource": settings.resource,
     }
+    if _scope_is_asserted(configuration):
+        del named["scope"]
     parameters: Parameters = [(name, text) for name, text in named.items() if text]
     return parameters + _extra_parameters(configuration)
+
+
+def _scope_is_asserted(configuration: Configuration) -> bool:
+    """Whether only an assertion names the scope."""
+    settings = configuration.oauth2
+    is_only_there = settings.assertion.scope_in is ScopePlace.ASSERTION
+    return is_only_there and settings.signs_assertions
 
 
 def _extra_parameters(configuration: Configuration) -> Parameters:

@@ -1,7 +1,7 @@
 """Building requests: body, framing, header rows, authentication, and redirects."""
 
 import json as json_module
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import NamedTuple, assert_never
@@ -20,6 +20,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.aws.requests import hash_of_body
 from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.custom_rows import CustomRow
 from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.digest import ANY_USE
 from outkey.sending.core.request.flow import (
@@ -164,14 +165,21 @@ def with_rows(
         request = with_parameter(request, parameter.key, text)
     if not configuration.headers:
         return request
-    rows = []
-    for row in configuration.headers:
+    return with_header_rows(request, configuration.headers, secret)
+
+
+def with_header_rows(
+    request: Request, rows: Iterable[CustomRow], secret: SecretOpener
+) -> Request:
+    """Add the headers of rows."""
+    headers = list(request.headers)
+    for row in rows:
         value: str | Secret = row.value
         if row.secret:
             filled = row.fill(secret(row.secret_field).derive(tidy_value))
             value = checked_value(filled, row.secret_field)
-        rows.append(Header(row.key, value, Source.ROW))
-    return request.with_headers((*request.headers, *rows))
+        headers.append(Header(row.key, value, Source.ROW))
+    return request.with_headers(tuple(headers))
 
 
 def authenticated_request(  # noqa: PLR0913 - what the steps of the schemes need

@@ -21,7 +21,8 @@ from outkey.sending.core.oauth2.responses import (
     reason_of,
 )
 from outkey.sending.core.oauth2.token import AccessToken, TokenState, basis_of
-from outkey.sending.core.request.headers import tidy_value
+from outkey.sending.core.request.assembly import with_header_rows
+from outkey.sending.core.request.headers import tidy_value, with_composed_headers
 from outkey.sending.core.request.message import Header, Request, Response, Source
 from outkey.sending.core.request.sent_secrets import credentials_in
 from outkey.sending.engine.tokens.shown_refusal import add_words
@@ -199,6 +200,10 @@ class OAuth2Source:
             number=context.signer.fresh(),
         )
         request = grants.post(configuration, url, parameters, client_proof)
+        if url == configuration.oauth2.token_url:
+            rows = configuration.oauth2.token_headers
+            request = with_header_rows(request, rows, context.opener(configuration))
+            request = with_composed_headers(request)
         if proof_key is None:
             return request
         proof = self._sign_proof("POST", request, proof_key)

@@ -16,6 +16,7 @@ from jwcrypto.jws import JWS, InvalidJWSSignature
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.tokens.signer_jose import JoseSigner
+from outkey.sending.core.oauth2.assertions import Assertion
 
 CLAIMS = {
     "iss": "acme-app",
@@ -57,8 +58,9 @@ def jwk(kind: str, **more: object) -> str:
     return json.dumps({name: known[name] for name in known if name != "kid"} | more)
 
 
-def assertion(key: Secret, *, shared: bool = False) -> Secret:
-    return SIGNER.assertion(CLAIMS, key, shared)
+def assertion(key: Secret, *, shared: bool = False, **more: str) -> Secret:
+    content = Assertion(CLAIMS, key, "client_secret", is_shared=shared, **more)
+    return SIGNER.assertion(content)
 
 
 def verified(token: Secret, key: JWK) -> tuple[dict[str, object], dict[str, object]]:
@@ -70,6 +72,33 @@ def verified(token: Secret, key: JWK) -> tuple[dict[str, object], dict[str, obje
 
 def public(kind: str) -> JWK:
     return JWK.from_json(loaded(kind).export_public())
+
+
+@pytest.mark.parametrize("algorithm", ["RS256", "RS384", "RS512", "PS256"])
+def test_an_algorithm_may_be_chosen_for_the_key(algorithm: str) -> None:
+    signed = assertion(Secret(jwk("RSA", alg="RS256")), algorithm=algorithm)
+    header, claims = verified(signed, public("RSA"))
+    assert (header["alg"], claims) == (algorithm, CLAIMS)
+
+
+def test_a_key_id_that_was_entered_is_sent_in_place_of_the_keys_own() -> None:
+    signed = assertion(Secret(jwk("RSA", kid="of-the-file")), key_id="entered")
+    header, _ = verified(signed, public("RSA"))
+    assert header["kid"] == "entered"
+
+
+@pytest.mark.parametrize(
+    ("kind", "algorithm", "fitting"),
+    [("P-256", "RS256", "ES256"), ("RSA", "ES256", "RS256")],
+)
+def test_an_algorithm_of_another_kind_of_key_is_refused(
+    kind: str, algorithm: str, fitting: str
+) -> None:
+    key = Secret(pem(private_key(kind)))
+    error = refusal(lambda: assertion(key, algorithm=algorithm))
+    assert isinstance(error, ConfigError)
+    assert error.field == "oauth2.assertion.algorithm"
+    assert fitting in str(error.hint)
 
 
 # ── assertions ────────────────────────────────────────────────────────────────────────

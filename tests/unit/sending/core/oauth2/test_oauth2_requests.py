@@ -12,6 +12,7 @@ from outkey.foundation.core.origin import Origin, parse_endpoint
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth2 import grants
+from outkey.sending.core.oauth2.assertions import Assertion
 from outkey.sending.core.oauth2.client_auth import Parameters, Proof, prove
 from outkey.sending.core.oauth2.responses import read_document
 from outkey.sending.core.request.headers import tidy_value
@@ -26,17 +27,19 @@ CONSENT = grants.consent_for("state-7", "v" * 43, "http://127.0.0.1:8087/back")
 class Signed:
     """Stands in for the signer, and keeps what it was to sign."""
 
-    claims: Mapping[str, object]
-    shared: bool
+    content: Assertion
 
-    def __call__(
-        self,
-        claims: Mapping[str, object],
-        key: Secret,
-        shared: bool,  # noqa: FBT001 - the port's signature
-    ) -> Secret:
-        self.claims, self.shared = claims, shared
-        return Secret.joined("by-", key)
+    @property
+    def claims(self) -> Mapping[str, object]:
+        return self.content.claims
+
+    @property
+    def shared(self) -> bool:
+        return self.content.is_shared
+
+    def __call__(self, content: Assertion) -> Secret:
+        self.content = content
+        return Secret.joined("by-", content.key)
 
 
 def proof_of(
@@ -249,7 +252,7 @@ def test_an_assertion_says_who_asks_whom_and_for_how_long(
         "sub": "acme-app",
         "aud": audience,
         "iat": 1_800_000_000,
-        "exp": 1_800_000_060,
+        "exp": 1_800_000_300,
         "jti": "number-7",
     }
     assert proof.headers == ()
@@ -261,6 +264,62 @@ def test_an_assertion_says_who_asks_whom_and_for_how_long(
         ),
         ("client_assertion", Secret("by-hunter2")),
     )
+
+
+def test_settings_shape_the_assertion_of_the_client() -> None:
+    sign = Signed()
+    shape = {
+        "assertion.key_id": "key-1",
+        "assertion.algorithm": "PS256",
+        "assertion.lifetime_seconds": 10,
+        "assertion.scope_in": "assertion",
+        "assertion.claims": {"tenant": "7"},
+    }
+    made = oauth(
+        "client_secret",
+        client_auth="private_key_jwt",
+        scope="contacts.read",
+        **shape,
+    )
+    proof_of(made, sign=sign)
+    assert (sign.content.key_id, sign.content.algorithm) == ("key-1", "PS256")
+    assert sign.claims == {
+        "iss": "acme-app",
+        "sub": "acme-app",
+        "aud": TOKEN_URL,
+        "iat": 1_800_000_000,
+        "exp": 1_800_000_010,
+        "jti": "number-7",
+        "scope": "contacts.read",
+        "tenant": "7",
+    }
+    assert grants.client_credentials(made) == [("grant_type", "client_credentials")]
+
+
+@pytest.mark.parametrize(
+    ("place", "client_auth", "in_form", "in_claims"),
+    [
+        ("form", "private_key_jwt", True, False),
+        ("assertion", "private_key_jwt", False, True),
+        ("both", "client_secret_jwt", True, True),
+        # Without an assertion, only the form can name it.
+        ("assertion", "body", True, False),
+    ],
+)
+def test_the_scope_is_in_the_form_the_assertion_or_both(
+    place: str,
+    client_auth: str,
+    *,
+    in_form: bool,
+    in_claims: bool,
+) -> None:
+    sign = Signed()
+    values = {"assertion.scope_in": place}
+    made = oauth("client_secret", client_auth=client_auth, scope="read", **values)
+    proof_of(made, sign=sign)
+    assert (("scope", "read") in grants.client_credentials(made)) is in_form
+    if client_auth != "body":
+        assert ("scope" in sign.claims) is in_claims
 
 
 # ── what is asked ─────────────────────────────────────────────────────────────────────

@@ -8,6 +8,7 @@ import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
 from outkey.administration.engine.editing.editing import (
     Editor,
@@ -25,11 +26,16 @@ from outkey.foundation.core.fields.field_kinds import (
     Tab,
 )
 from outkey.foundation.core.findings.checks import Finding
-from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.configuration import (
+    TOKEN_HEADERS,
+    Configuration,
+    SecretState,
+)
 from outkey.sending.core.configuration.custom_rows import (
     CustomHeader,
     CustomRow,
     QueryParameter,
+    TokenHeader,
 )
 from outkey.sending.core.configuration.fields import BY_PATH, FIELDS
 from outkey.sending.core.configuration.methods import TEST_PATH, InitialValues
@@ -114,10 +120,31 @@ class ConfigurationForm:
         self.errors: Errors = errors or {}
         self.rows = self._rows("headers", CustomHeader)
         self.query_rows = self._rows("query", QueryParameter)
+        self.token_rows = self._rows(TOKEN_HEADERS, TokenHeader)
 
     def first_fields(self) -> list[FormField]:
         """Return the fields that a new configuration needs, for the top of the page."""
         return [self._form_field(BY_PATH[path], []) for path in self._first]
+
+    @property
+    def every_row(self) -> list[FormRow]:
+        """The rows of all tables."""
+        return [*self.rows, *self.query_rows, *self.token_rows]
+
+    @property
+    def token_rows_when(self) -> str:
+        """When the table of headers of token requests is shown."""
+        return condition_as_json(BY_PATH[TOKEN_HEADERS])
+
+    @property
+    def token_rows_error(self) -> OutkeyError | None:
+        """The error of a header of token requests, shown at their table."""
+        return self.errors.get(TOKEN_HEADERS)
+
+    @property
+    def has_token_rows(self) -> bool:
+        """Whether the table of headers of token requests has a row or an error."""
+        return bool(self.token_rows or self.token_rows_error)
 
     @property
     def key_rows(self) -> list[tuple[str, FormRow]]:
@@ -147,7 +174,7 @@ class ConfigurationForm:
     ) -> list[tuple[Tab, list[FormField]]]:
         """Return the other fields by tab, each with its error and its findings."""
         findings = list(findings)
-        for row in (*self.rows, *self.query_rows):
+        for row in self.every_row:
             row.findings = [f for f in findings if f.field == row.secret_field]
         elsewhere = {*self._first, TEST_PATH}
         fields = [
@@ -188,7 +215,7 @@ class ConfigurationForm:
         """Return the findings that are shown at the top of the page."""
         places = {field.path for field in FIELDS}
         places |= {field.secret_name for field in FIELDS if field.secret}
-        places |= {row.secret_field for row in (*self.rows, *self.query_rows)}
+        places |= {row.secret_field for row in self.every_row}
         return [finding for finding in findings if finding.field not in places]
 
     def has_wrong_row(self) -> bool:
@@ -203,7 +230,11 @@ class ConfigurationForm:
 
     def _rows(self, path: str, kind: type[CustomRow]) -> list[FormRow]:
         """Return the rows that were posted, else those that are stored."""
-        rows: Iterable[CustomRow] = getattr(self._stored or self._initial, path, ())
+        rows: Iterable[CustomRow] = ()
+        if self._stored is not None:
+            rows = attrgetter(path)(self._stored)
+        elif self._initial is not None:
+            rows = attrgetter(path.rpartition(".")[2])(self._initial)
         if self._posted is not None:
             rows = [
                 kind(row.key, row.value, row.is_secret)

@@ -17,4 +17,8 @@ BY_LOGIN = (*BY_BEARER, ("token_source", ("login",)))
 BY_OAUTH2 = (*BY_BEARER, ("token_source", ("oauth2",)))
 BY_REFRESH_TOKEN = (*BY_OAUTH2, ("oauth2.grant", ("refresh_token",)))
 BY_AUTHORIZATION_CODE = (*BY_OAUTH2, ("oauth2.grant", ("authorization_code",)))
+BY_SIGNED_CLIENT = (
+    *BY_OAUTH2,
+    ("oauth2.client_auth", ("private_key_jwt", "client_secret_jwt")),
+)
 BY_DEVICE_CODE = (*BY_OAUTH2, ("oauth2.grant", ("device_code",)))

@@ -9,10 +9,12 @@ from outkey.sending.core.configuration.field_tables.conditions import (
     BY_DEVICE_CODE,
     BY_OAUTH2,
     BY_REFRESH_TOKEN,
+    BY_SIGNED_CLIENT,
 )
 
 oauth2 = partial(Field, Tab.OAUTH2, when=BY_OAUTH2)  # unless a row says more
 rare_oauth2 = partial(Field, Tab.OAUTH2, when=BY_OAUTH2, rare=True)
+assertion = partial(Field, Tab.OAUTH2, when=BY_SIGNED_CLIENT, rare=True, is_strict=True)
 
 FIELDS: tuple[Field, ...] = (
     oauth2(
@@ -191,5 +193,52 @@ FIELDS: tuple[Field, ...] = (
         maximum=31_536_000,
         help="Seconds that a token is assumed to last if the provider does not"
         " state it.",
+    ),
+    rare_oauth2(
+        "oauth2.token_headers",
+        "Headers of token requests",
+        Kind.ROWS,
+        is_strict=True,
+        help="Rows of Key, Value and Secret, sent to the Token URL only.",
+    ),
+    assertion(
+        "oauth2.assertion.key_id",
+        "Key ID",
+        Kind.TEXT,
+        maximum=256,
+        help="The header kid of assertions, if the key itself does not name it.",
+    ),
+    assertion(
+        "oauth2.assertion.algorithm",
+        "Signature algorithm",
+        Kind.CHOICE,
+        choices.AssertionAlgorithm,
+        help="How assertions are signed; by default as the key requires.",
+    ),
+    assertion(
+        "oauth2.assertion.lifetime_seconds",
+        "Assertion lifetime",
+        Kind.INTEGER,
+        default=300,
+        minimum=10,
+        maximum=3600,
+        help="Seconds from the time in an assertion (iat) to its end (exp).",
+    ),
+    assertion(
+        "oauth2.assertion.scope_in",
+        "Scope is sent in",
+        Kind.CHOICE,
+        choices.ScopePlace,
+        default="form",
+        help="Where the provider expects the Scope.",
+    ),
+    assertion(
+        "oauth2.assertion.claims",
+        "More claims",
+        Kind.CLAIMS,
+        help=(
+            "More claims of assertions, one name = value per line, all of them texts."
+            " No secrets."
+        ),
     ),
 )
