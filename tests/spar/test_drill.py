@@ -236,10 +236,15 @@ def test_a_credential_at_another_origin_is_a_leak(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def careless(
-        request: Request, response: Response, configuration: Configuration
+        request: Request,
+        response: Response,
+        configuration: Configuration,
+        script_parameters: frozenset[str],
     ) -> Request | None:
         try:
-            return redirected_request(request, response, configuration)
+            return redirected_request(
+                request, response, configuration, script_parameters
+            )
         except RedirectBlocked:
             there = parse_url(response.headers["Location"])
             return Request("GET", there.origin, there.target, request.headers)
