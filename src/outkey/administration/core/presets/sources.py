@@ -114,7 +114,8 @@ def _facts_of(table: Mapping[str, Any]) -> Iterator[str]:
     yield from ("base_url", "authentication")
     oauth2 = table.get("oauth2", {})
     login = table.get("login", {})
-    if {"headers", "query", "token_header", "token_prefix"} & table.keys():
+    rows = {"headers", "query", "token_header", "token_prefix"} & table.keys()
+    if rows or "token_headers" in oauth2:
         yield "headers"
     if "token_url" in oauth2:
         yield "token_url"
