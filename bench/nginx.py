@@ -27,7 +27,7 @@ http {{
   uwsgi_temp_path uwsgi; scgi_temp_path scgi;
   server {{
     listen 127.0.0.1:{port};
-    if ($http_authorization != "Bearer {token}") {{ return 401; }}
+    if ($http_authorization !~ "^{scheme} {token}") {{ return 401; }}
     location / {{ return 200 '{body}'; }}
     location /files/ {{ root .; }}
   }}
@@ -40,13 +40,16 @@ class NginxMissing(Exception):
 
 
 @contextmanager
-def serving(folder: Path, token: str) -> Iterator[str]:
-    """Serve from a folder of its own as long as the block runs; gives the base URL."""
+def serving(folder: Path, token: str, scheme: str = "Bearer") -> Iterator[str]:
+    """Serve from a folder of its own as long as the block runs; gives the base URL.
+
+    Signatures are not verified: for them, `token` is how the credentials begin.
+    """
     program = shutil.which("nginx") or shutil.which(_DEBIAN_KEEPS_IT_OFF_THE_PATH)
     if program is None:
         raise NginxMissing
     port = _free_port()
-    text = _CONFIGURATION.format(port=port, token=token, body=BODY)
+    text = _CONFIGURATION.format(port=port, scheme=scheme, token=token, body=BODY)
     (folder / "nginx.conf").write_text(text, encoding="ascii")
     (folder / "files").mkdir()
     for size in FILE_SIZES:
