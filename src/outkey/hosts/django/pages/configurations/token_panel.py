@@ -28,7 +28,8 @@ STATES: dict[State, Promise] = {
     State.EXPIRED: _("expired"),
     State.REAUTHORIZATION_NEEDED: _("reauthorization needed"),
 }
-TOKEN_TABS = (Tab.OAUTH2.name, Tab.OAUTH1.name, Tab.LOGIN.name, Tab.AWS.name)
+# Where there always is a token; OAuth 1.0a and AWS may do without one.
+TOKEN_TABS = (Tab.OAUTH2.name, Tab.LOGIN.name)
 # Where a user agrees in the browser, and comes back by the redirect URL.
 CONSENT_URLS = ("oauth2.authorization_url", "oauth1.authorization_url")
 PERMISSIONS = {
