@@ -33,6 +33,7 @@ from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.text import Text
 from outkey.importing.core.report import ReportAction
 from outkey.sending.adapters.secrets.keyring import KeyState
+from outkey.sending.core.configuration.field_tables.login import STEP_FIELDS
 from outkey.sending.core.configuration.fields import FIELDS
 from outkey.sending.core.configuration.health import Status
 from outkey.sending.core.diagnosis.evidence import Certainty
@@ -56,7 +57,7 @@ Keywords = dict[
 ]  # the argument that is the text; None: the first
 GETTEXT: Keywords = dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop"))
 PGETTEXT: Keywords = {"pgettext": (2,)}
-SECTION_FIELDS = (*DATABASE_FIELDS, *PAIR_FIELDS, *WEBHOOK_FIELDS)
+SECTION_FIELDS = (*STEP_FIELDS, *DATABASE_FIELDS, *PAIR_FIELDS, *WEBHOOK_FIELDS)
 STEPS = ("configuration", "secrets", "token", "script", "connect", "request")
 HEADERS = rb"Language|Plural-Forms|MIME-Version|Content-Type|Content-Transfer-Encoding"
 

@@ -28,6 +28,7 @@ from outkey.administration.core.findings.posture import (
 from outkey.foundation.core import errors
 from outkey.foundation.core.fields.field_kinds import Tab
 from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal, Tag
+from outkey.sending.core.configuration.field_tables.login import STEP_FIELDS
 from outkey.sending.core.configuration.fields import FIELDS
 from outkey.sending.core.diagnosis.reasons import FIXES, REASONS, REMEDIES, Reason
 from outkey.spar.scenes import index
@@ -107,6 +108,11 @@ def _fields() -> Iterator[str]:
         yield f"## {tab}\n"
         yield from field_rows(f for f in FIELDS if f.tab is tab and f.path != "name")
         yield ""
+        if tab is Tab.LOGIN:
+            yield "### Steps of a login\n"
+            yield "The keys of each `[[configuration.NAME.login.steps]]`.\n"
+            yield from field_rows(STEP_FIELDS, "key")
+            yield ""
 
 
 def _findings() -> Iterator[str]:

@@ -36,7 +36,7 @@ def accepted_values(field: Field) -> str:
     if field.kind in WITH_LENGTH:
         return f"text of at most {field.maximum or MAX_TEXT} characters"
     if field.kind in {Kind.LIST, Kind.TABLES}:
-        return f"{field.kind}, at most {MAX_LIST}"
+        return f"{field.kind}, at most {int(field.maximum) or MAX_LIST}"
     if field.kind in WITH_LIMITS:
         return f"{field.kind} from {field.minimum:g} to {field.maximum:,}"
     return str(field.kind)

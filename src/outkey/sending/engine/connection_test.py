@@ -30,7 +30,7 @@ from outkey.sending.core.configuration.checks import (
     configuration_findings,
     refuse_unsendable,
 )
-from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.configuration import STEPS, Configuration
 from outkey.sending.core.diagnosis.diagnose import (
     diagnose,
     diagnose_error,
@@ -117,10 +117,10 @@ class Report:
     @property
     def cause_word(self) -> str:
         """The cause as a user reads it: a login has no token endpoint."""
-        is_login = (
-            isinstance(self.error, TokenEndpointFailed)
-            and self.error.field == LOGIN_PATH
-        )
+        is_login = isinstance(self.error, TokenEndpointFailed) and self.error.field in {
+            LOGIN_PATH,
+            STEPS,
+        }
         return Text("login") if is_login else str(self.cause)
 
     @property

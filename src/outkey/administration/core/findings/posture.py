@@ -192,12 +192,13 @@ def _last_test(facts: ConfigurationFacts, fact: str) -> object:
 def _plain_http(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
     """Find a URL in use without TLS, but for this machine itself."""
     configuration = facts.configuration
-    urls = {"base_url": facts.base_url}
+    urls = [("base_url", facts.base_url)]
     if configuration is not None:
-        urls |= configuration.token_urls()
+        urls += configuration.token_urls()
     has_proxy = configuration is not None and bool(configuration.proxy.url)
-    for path, url in urls.items():
-        yield from _finding_if(_is_plain(url, has_proxy=has_proxy), path)
+    plain = (path for path, url in urls if _is_plain(url, has_proxy=has_proxy))
+    for path in dict.fromkeys(plain):
+        yield FindingPlace(path)
 
 
 def _is_plain(url: str, *, has_proxy: bool) -> bool:

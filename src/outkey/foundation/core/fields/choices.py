@@ -131,6 +131,14 @@ class BodyFormat(Choice):
     JSON = "json", "JSON"
 
 
+class StepFormat(Choice):
+    """The format of a step's request in a login of several steps."""
+
+    JSON = "json", "JSON"
+    FORM = "form", "form"
+    XML = "xml", "XML"
+
+
 class TokenEncoding(Choice):
     """How the value of a token is encoded before it is sent."""
 

@@ -436,12 +436,13 @@ def _parse_tables(field: Field, value: object, place: str) -> tuple[object, ...]
 
 
 def _limited_list(field: Field, value: object, place: str) -> list[object]:
-    """Return a list of limited length."""
-    if not isinstance(value, list) or len(value) > MAX_LIST:
+    """Return a list of limited length; a tuple is one that was read before."""
+    longest = int(field.maximum) or MAX_LIST
+    if not isinstance(value, list | tuple) or len(value) > longest:
         raise field.refuse(
-            Text("must be a list of at most {limit}", limit=MAX_LIST), place=place
+            Text("must be a list of at most {limit}", limit=longest), place=place
         )
-    return value
+    return list(value)
 
 
 def _parse_choice(field: Field, value: object, place: str) -> Choice:

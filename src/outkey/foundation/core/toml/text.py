@@ -36,7 +36,7 @@ def toml_value(value: object) -> str:
     if isinstance(value, Mapping):
         pairs = (f"{toml_key(key)} = {toml_value(v)}" for key, v in value.items())
         return "{ " + ", ".join(pairs) + " }"
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return "[" + ", ".join(map(toml_value, value)) + "]"
     if isinstance(value, str) and "\n" in value and is_plain(value):
         return f"'''\n{value}'''"

@@ -52,6 +52,12 @@ from outkey.sending.core.configuration.placeholders import (
 from outkey.sending.core.configuration.query_credentials import paired_passwords
 from outkey.sending.core.login.checks import refuse_unusable_login
 from outkey.sending.core.login.requests import login_request
+from outkey.sending.core.login.steps import (
+    LoginProgress,
+    places_of,
+    step_request,
+    taken_names,
+)
 from outkey.sending.core.oauth2.jwt import expiry_of
 from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.addresses import (
@@ -325,7 +331,7 @@ def _refuse_plain_http(configuration: Configuration) -> None:
 def _origins_by_field(configuration: Configuration) -> Iterator[tuple[str, Origin]]:
     """Yield the origins of the URLs in use, the Base URL first, each with a field."""
     yield "base_url", configuration.base.origin
-    for path, url in configuration.token_urls().items():
+    for path, url in configuration.token_urls():
         yield path, endpoint_origin(url, path)
     authorization_url = configuration.oauth2.authorization_url
     if configuration.uses_oauth2 and authorization_url:
@@ -349,12 +355,12 @@ def _internal_host(host: str, field: str) -> EgressDenied:
 
 def _refuse_ip_addresses(configuration: Configuration) -> None:
     """Refuse an IP address in place of a host name that requests may not go to."""
-    origins = {"base_url": configuration.base.origin}
-    for path, url in configuration.token_urls().items():
-        origins[path] = endpoint_origin(url, path)
+    origins = [("base_url", configuration.base.origin)]
+    for path, url in configuration.token_urls():
+        origins.append((path, endpoint_origin(url, path)))
     if configuration.proxy.url:
         _refuse_proxy_address(endpoint_origin(configuration.proxy.url, "proxy.url"))
-    for field, origin in origins.items():
+    for field, origin in origins:
         kind = judge(origin.host) if is_address(origin.host) else AddressKind.GLOBAL
         if is_allowed(kind, configuration.network):
             continue
@@ -391,8 +397,13 @@ def _refuse_conflicts(configuration: Configuration, secret: SecretOpener) -> Non
 def _refuse_login(configuration: Configuration, secret: SecretOpener) -> None:
     """Refuse a login that cannot work, or cannot be made into a request."""
     refuse_unusable_login(configuration)
-    if configuration.uses_login:
+    if not configuration.uses_login:
+        return
+    if not configuration.login.steps:
         login_request(configuration, secret)
+    taken = dict.fromkeys(taken_names(configuration), ANY_SECRET)
+    for place in places_of(configuration):
+        step_request(configuration, place, secret, LoginProgress(taken))
 
 
 def configuration_findings(
@@ -455,7 +466,8 @@ def setting_findings(configuration: Configuration) -> Iterator[Finding]:
         check = UNENCRYPTED_AT_PROXY if configuration.proxy.url else UNENCRYPTED
         yield check.finding("base_url")
     sends_name = configuration.sends_password or (
-        configuration.uses_login and "{username}" in configuration.login.body
+        configuration.uses_login
+        and any("{username}" in text for text in configuration.login.templates)
     )
     sends_name = sends_name or configuration.sends_name_with_token
     if sends_name and not configuration.username:

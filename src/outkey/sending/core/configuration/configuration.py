@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from outkey.foundation.core.errors import ConfigError, SecretRebindRequired
 from outkey.foundation.core.fields import choices
-from outkey.foundation.core.fields.field_kinds import Kind
+from outkey.foundation.core.fields.field_kinds import Field, Kind
 from outkey.foundation.core.origin import (
     Location,
     Origin,
@@ -32,6 +32,7 @@ from outkey.sending.core.configuration.custom_rows import (
     check_parameter_value,
     is_row_secret,
 )
+from outkey.sending.core.configuration.field_tables.login import STEP_FIELDS
 from outkey.sending.core.configuration.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
 from outkey.sending.core.configuration.oauth1_settings import (
     OAUTH1_TOKEN,
@@ -179,6 +180,27 @@ class Configuration:
     def uses_login(self) -> bool:
         """Whether tokens are obtained by a login at the API itself."""
         return self.sends_token and self.token_source is choices.TokenSourceKind.LOGIN
+
+    @property
+    def uses_cookies_only(self) -> bool:
+        """Whether the cookies of a login are what it is done for, without a token."""
+        return self.uses_login and self.login.cookies and not self.login.token
+
+    @property
+    def step_urls(self) -> list[str]:
+        """The URLs of a login's steps that have one of their own."""
+        if not self.uses_login:
+            return []
+        return [step.url for step in self.login.each_step if step.url]
+
+    def tls_for(self, origin: Origin) -> TlsSettings:
+        """Return the TLS settings for an origin.
+
+        A client certificate identifies us to the API, but not where a login has a step.
+        """
+        if not self.step_urls or origin == self.base.origin:
+            return self.tls
+        return replace(self.tls, client_certificate="")
 
     @property
     def renews_token(self) -> bool:
@@ -358,11 +380,11 @@ class Configuration:
         if self._needs_secret_key():
             names.append("secret_key")
         if self.uses_login:
-            bodies = self.login.body + self.login.refresh_body
+            templates = "".join(self.login.templates)
             names += [
                 name
                 for name in SECRETS_OF_LOGIN
-                if f"{{{name}}}" in bodies and name not in names
+                if f"{{{name}}}" in templates and name not in names
             ]
         if self.proxy.url and self.proxy.username:
             names.append(PROXY_PASSWORD)
@@ -418,12 +440,22 @@ class Configuration:
         if secret == PROXY_PASSWORD and self.proxy.url:
             return endpoint_origin(self.proxy.url, "proxy.url").bound
         others = [
-            endpoint_origin(self._url_at(path), secret).bound
-            for path in self._other_urls_of(secret)
+            endpoint_origin(url, secret).bound for _, url in self._other_urls_of(secret)
         ]
         return " ".join([*dict.fromkeys(others), self.base.origin.bound])
 
-    def _other_urls_of(self, secret: str) -> list[str]:
+    def _other_urls_of(self, secret: str) -> list[tuple[Field, str]]:
+        """Return the URLs that a secret is sent to besides the Base URL.
+
+        Each with its field.
+        """
+        if secret in SECRETS_OF_LOGIN and self.uses_login:
+            # All of them: what a step gets for a secret goes to the later ones.
+            return [(STEP_URL, url) for url in self.step_urls]
+        paths = self._fields_of_other_urls(secret)
+        return [(BY_PATH[path], self._url_at(path)) for path in paths]
+
+    def _fields_of_other_urls(self, secret: str) -> list[str]:
         """Return the fields whose URLs a secret is sent to besides the Base URL."""
         if secret in SECRETS_OF_AWS:
             return [STS_URL] if self.uses_aws_role else []
@@ -463,17 +495,17 @@ class Configuration:
             names.add(name)
         return names
 
-    def token_urls(self) -> dict[str, str]:
-        """Return the URLs in use, by field, where credentials become tokens."""
-        urls: dict[str, str] = {}
+    def token_urls(self) -> list[tuple[str, str]]:
+        """Return the URLs in use where credentials become tokens, with their fields."""
+        urls = [(STEPS, url) for url in self.step_urls]
         if self.uses_oauth2:
-            urls["oauth2.token_url"] = self.oauth2.token_url
+            urls.append(("oauth2.token_url", self.oauth2.token_url))
             if self.oauth2.pushes_authorization:
-                urls[PUSHED_URL] = self.oauth2.pushed_authorization_url
+                urls.append((PUSHED_URL, self.oauth2.pushed_authorization_url))
         if self.has_three_legs:
-            urls["oauth1.request_url"] = self.oauth1.request_url
+            urls.append(("oauth1.request_url", self.oauth1.request_url))
         if self.uses_aws_role:
-            urls[STS_URL] = self.aws.sts_endpoint
+            urls.append((STS_URL, self.aws.sts_endpoint))
         return urls
 
     def origins(self) -> set[Origin]:
@@ -486,6 +518,7 @@ class Configuration:
         ]
         if self.uses_aws_role:
             urls.append(self.aws.sts_endpoint)
+        urls += self.step_urls
         return {self.base.origin} | {endpoint_origin(url, "") for url in urls if url}
 
     def refuse_unbound(self, secret: str) -> None:
@@ -504,9 +537,9 @@ class Configuration:
 
     def _other_url_changed(self, secret: str, origins: Sequence[str]) -> Text:
         """Return which other URL of a secret is not one that it was entered for."""
-        for path in self._other_urls_of(secret):
-            if endpoint_origin(self._url_at(path), secret).bound not in origins:
-                return _changed_url(BY_PATH[path].label)
+        for field, url in self._other_urls_of(secret):
+            if endpoint_origin(url, secret).bound not in origins:
+                return _changed_url(field.label)
         return Text("the secret was entered for one more URL, which was removed")
 
     def values(self) -> dict[str, object]:
@@ -541,6 +574,8 @@ PUSHED_URL = "oauth2.pushed_authorization_url"
 SENT_TO_PUSHED_URL = frozenset({"client_secret", "client_key"})
 SECRETS_OF_AWS = frozenset({"secret_access_key", "session_token", "web_identity_token"})
 SECRETS_OF_LOGIN = ("password", "secret_key")
+STEPS = "login.steps"
+STEP_URL = next(part for part in STEP_FIELDS if part.key == "url")
 TOKEN_HEADERS = "oauth2.token_headers"  # noqa: S105 - the path of a field
 # A section comes after those that are in it.
 SECTIONS = {

@@ -103,6 +103,7 @@ RULES: Mapping[str, Permission | None] = {
     "oauth1.authorization_url": Permission.SET_SECRET,
     "oauth1.access_url": Permission.SET_SECRET,
     # Where at the API user and password are sent, and in which form.
+    "login.steps": Permission.SET_SECRET,
     "login.method": Permission.SET_SECRET,
     "login.path": Permission.SET_SECRET,
     "login.format": Permission.SET_SECRET,
@@ -112,6 +113,7 @@ RULES: Mapping[str, Permission | None] = {
     "login.logout_path": Permission.SET_SECRET,
     # What of a response is sent as a token; it may be any other part of it.
     "login.token": Permission.SET_SECRET,
+    "login.cookies": Permission.SET_SECRET,
     "login.refresh_token": Permission.SET_SECRET,
     # An expression over the response: what it finds is shown as the expiry, and could
     # tell a token letter by letter.

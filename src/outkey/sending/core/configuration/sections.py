@@ -1,13 +1,17 @@
 """The sections of a configuration: one class for each tab with fields of its own."""
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from outkey.foundation.core.fields import choices
 
 if TYPE_CHECKING:
     from outkey.sending.core.configuration.custom_rows import TokenHeader
+
+# No JMESPath: a table of one has a colon behind each name.
+_PLACEHOLDER = re.compile(r"\{[A-Za-z_][A-Za-z0-9_]*\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +84,30 @@ class OAuth1Settings:
 
 
 @dataclass(frozen=True, slots=True)
+class LoginStep:
+    """One request of a login of several steps, and what is taken from its response."""
+
+    method: str = "POST"
+    url: str = ""
+    path: str = ""
+    format: choices.StepFormat = choices.StepFormat.JSON
+    headers: Mapping[str, str] = field(default_factory=dict)
+    take: Mapping[str, str] = field(default_factory=dict)
+    body: str = ""
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """The texts whose placeholders are replaced by values."""
+        return (self.url, self.path, self.body, *self.headers.values())
+
+
+@dataclass(frozen=True, slots=True)
 class LoginSettings:
-    """The Login tab: a request that exchanges user and password for a token."""
+    """The Login tab: the requests that exchange user and password for a token."""
+
+    # As a document has them, so that a default of a later version changes none of them.
+    steps: tuple[Mapping[str, Any], ...]
+    cookies: bool
 
     method: str
     path: str
@@ -95,6 +121,22 @@ class LoginSettings:
     refresh_body: str
     refresh_token: str
     logout_path: str
+
+    @property
+    def each_step(self) -> tuple[LoginStep, ...]:
+        """The steps with their defaults."""
+        return tuple(LoginStep(**step) for step in self.steps)
+
+    @property
+    def fills_token(self) -> bool:
+        """Whether the token is a text with values that steps have taken."""
+        return bool(self.steps) and _PLACEHOLDER.search(self.token) is not None
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """The texts whose placeholders are replaced by a secret, or another value."""
+        texts = [text for step in self.each_step for text in step.templates]
+        return (self.body, self.refresh_body, *texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ was set, so that the output can be stored, compared and applied elsewhere.
 
 from collections.abc import Iterable, Iterator
 
+from outkey.foundation.core.fields.field_kinds import Kind
 from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.toml.text import entries, toml_key, toml_value
 from outkey.sending.core.configuration.configuration import (
@@ -47,6 +48,7 @@ def configuration_lines(configuration: Configuration) -> Iterator[str]:
             path.removeprefix(prefix): value
             for path, value in values.items()
             if path.rpartition(".")[0] == section
+            and BY_PATH[path].kind is not Kind.TABLES
         }
         lines = [*entries(inner_values), *secret_lines(configuration, prefix)]
         if lines:
@@ -55,6 +57,10 @@ def configuration_lines(configuration: Configuration) -> Iterator[str]:
         if section == "oauth2" and configuration.uses_oauth2:
             rows = configuration.oauth2.token_headers
             yield from _rows_lines(configuration, f"{table}.{TOKEN_HEADERS}", rows)
+        if section == "login":
+            for step in configuration.login.steps:
+                yield f"[[{table}.login.steps]]"
+                yield from entries(step)
 
 
 def _rows_lines(

@@ -52,10 +52,13 @@ _AT_LOGIN = {
         ("login-path-wrong",),
     ),
     "no_token": ("login-token-elsewhere",),
+    "nothing_taken": ("login-token-elsewhere",),
+    "bad_value": ("login-token-elsewhere",),
 }
 _REDIRECTED = {
     "oauth2.token_url": "token-url-wrong",
     "login.path": "login-path-wrong",
+    "login.steps": "login-path-wrong",
     "aws.sts_url": "sts-url-wrong",
     "oauth1.request_url": "token-url-wrong",
     "oauth1.access_url": "token-url-wrong",

@@ -7,13 +7,11 @@ plain words, so that a user finds the place of the token.
 import re
 from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import NamedTuple
 
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.text import Text
-from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.login.failures import LOGIN_PATH, NO_TOKEN
-from outkey.sending.core.login.requests import target_of
-from outkey.sending.core.login.responses import parse_body
+from outkey.sending.core.login.failures import NO_TOKEN, NOTHING_TAKEN
 from outkey.sending.core.request.message import Response
 
 _MAX_NAMES = 8
@@ -22,33 +20,41 @@ _MAX_DEPTH = 3
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_-]{0,30}\d?")
 
 
+class LoginExchange(NamedTuple):
+    """A request of a login and its response, for a user who waits."""
+
+    method: str
+    url: str  # without a query
+    response: Response
+    document: object  # the response's
+    where: str  # where the token, or a value that is taken, was looked for
+    step: int = 0  # from 1; 0 for a login without steps
+
+
 def explain_login(
-    error: OutkeyError,
-    response: Response,
-    configuration: Configuration,
-    *,
-    is_secret: Callable[[str], bool],
+    error: OutkeyError, sent: LoginExchange, *, is_secret: Callable[[str], bool]
 ) -> None:
     """Add to an error what was sent where, or what the response has instead."""
-    if error.reason == NO_TOKEN:
-        names = ", ".join(islice(_member_names(parse_body(response.body)), _MAX_NAMES))
+    if error.reason in {NO_TOKEN, NOTHING_TAKEN}:
+        names = ", ".join(islice(_member_names(sent.document), _MAX_NAMES))
         shown = "" if is_secret(names) else names
-        error.replace_message(_missing_token(configuration.login.token, shown))
-        return
-    target = target_of(configuration, LOGIN_PATH).partition("?")[0]
-    error.replace_message(
-        Text(
+        message = _missing_token(sent.where, shown)
+    else:
+        message = Text(
             "{problem}: {method} {url} → {status}",
             problem=error.message,
-            method=configuration.login.method,
-            url=f"{configuration.base.origin}{target}",
-            status=response.status,
+            method=sent.method,
+            url=sent.url,
+            status=sent.response.status,
         )
-    )
+    if sent.step:
+        message = Text("step {number}: {problem}", number=sent.step, problem=message)
+    error.replace_message(message)
 
 
 def _missing_token(where: str, names: str) -> Text:
     """Return the message for a login that succeeded, and whose token is elsewhere."""
+    where = where or "Set-Cookie"
     if not names:
         return Text("the login worked, but nothing is at {where}", where=where)
     return Text(

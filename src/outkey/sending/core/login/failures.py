@@ -7,11 +7,14 @@ from outkey.foundation.core.errors import (
     TokenEndpointFailed,
 )
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.configuration import STEPS
 from outkey.sending.core.oauth2.responses import FAILURES, REDIRECTED, name_url
 
 LOGIN_PATH = "login.path"
 LOGIN_REFUSED = "login-refused"
 NO_TOKEN = "no_token"  # noqa: S105 - the name of a reason
+NOTHING_TAKEN = "nothing_taken"
+BAD_VALUE = "bad_value"
 # Reasons that concern the address, which is that of the Base URL.
 _AT_ADDRESS = frozenset({"connection", "dns", "tls"})
 _LOGIN_PATH = Text("Login path")
@@ -19,12 +22,13 @@ _LABELS = {
     LOGIN_PATH: _LOGIN_PATH,
     "login.refresh_path": Text("Refresh path"),
     "login.logout_path": Text("Logout path"),
+    STEPS: Text("URL of a step"),
 }
 # What is worded otherwise than for a Token URL.
 _FAILURES: dict[str, tuple[Text, Text]] = {
     "not_a_token_endpoint": (
         Text("the response to the login is not JSON"),
-        Text("Check the Login path; it may be a web page."),
+        Text("Check the {url}; it may be a web page.", url=_LOGIN_PATH),
     ),
     "refused": (
         Text("the API did not accept the request at the {url}", url=_LOGIN_PATH),
@@ -33,6 +37,14 @@ _FAILURES: dict[str, tuple[Text, Text]] = {
     "no_token": (
         Text("the response to the login has no token"),
         Text("Correct Token in the response."),
+    ),
+    NOTHING_TAKEN: (
+        Text("the response to a step of the login lacks a value that is taken"),
+        Text("Correct the Taken values of the step."),
+    ),
+    BAD_VALUE: (
+        Text("a response to the login has a value that cannot be sent"),
+        Text("Correct the Taken values: a value has one line, of at most 64 KiB."),
     ),
     "rate_limited": (
         Text("the API received too many logins"),

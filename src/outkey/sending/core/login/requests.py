@@ -13,9 +13,10 @@ from outkey.sending.core.configuration.configuration import (
 from outkey.sending.core.login.failures import LOGIN_PATH
 from outkey.sending.core.login.template import CONTENT_TYPES, fill, placeholders_in
 from outkey.sending.core.oauth2.grants import common_headers
+from outkey.sending.core.oauth2.token import AccessToken, TokenContent
 from outkey.sending.core.request.assembly import SecretOpener, with_rows
 from outkey.sending.core.request.message import Request
-from outkey.sending.core.request.token_place import with_token
+from outkey.sending.core.request.token_place import with_session
 
 USERNAME = "username"
 REFRESH_TOKEN = "refresh_token"  # noqa: S105 - the name of a placeholder
@@ -41,17 +42,18 @@ def refresh_request(
 def logout_request(
     configuration: Configuration,
     secret: SecretOpener,
-    token: Secret,
-    refresh: Secret | None,
+    content: TokenContent,
 ) -> Request:
     """End the session of a token.
 
     Some APIs end a session by its refresh token: it is sent as for a refresh.
     """
+    refresh = content.refresh
     body = configuration.login.refresh_body if refresh else ""
     path = "login.logout_path"
     request = _request(configuration, secret, "POST", path, body, refresh)
-    return with_token(request, configuration, token)
+    token = AccessToken(content.access, cookies=content.cookies)
+    return with_session(request, configuration, token)
 
 
 def target_of(configuration: Configuration, path: str) -> str:

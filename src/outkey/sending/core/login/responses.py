@@ -1,13 +1,22 @@
 """Reading the response to a login or a refresh: token, refresh token and expiry."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 
 from outkey.foundation.core.errors import SyncFailed, drop_traceback
 from outkey.foundation.core.fields.choices import ExpiryUnit
-from outkey.sending.core.configuration.configuration import Configuration
+from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.configuration import STEPS, Configuration
 from outkey.sending.core.configuration.sections import LoginSettings
-from outkey.sending.core.login.failures import LOGIN_REFUSED, login_failure
+from outkey.sending.core.login.failures import (
+    BAD_VALUE,
+    LOGIN_REFUSED,
+    NO_TOKEN,
+    login_failure,
+)
+from outkey.sending.core.login.template import fill_text
 from outkey.sending.core.oauth2.responses import (
     MAX_LIFE,
     MAX_RESPONSE,
@@ -17,6 +26,7 @@ from outkey.sending.core.oauth2.responses import (
     read_moment,
     read_number,
     read_secret,
+    token_text,
 )
 from outkey.sending.core.request.headers import tidy_token
 from outkey.sending.core.request.message import Response, server_time
@@ -29,7 +39,11 @@ REFUSING = frozenset({400, 401, 403, 422})
 _MISSING = frozenset({404, 405, 410})
 _EXACT_DIGITS = 20
 _ERRORS = ("error", "errors", "fault")
-_FAILED = frozenset({"error", "fail", "failed", "failure"})  # JSend, and others
+_FAILED = frozenset({"error", "fail", "fails", "failed", "failure"})  # JSend, others
+_LONGEST_WORD = 20
+# Of a value: no line break may end a header, and XML has no control characters.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_MAX_TAKEN = 64 * 1024
 
 
 def _find_nothing(_document: object) -> object:
@@ -43,8 +57,14 @@ def finders_of(settings: LoginSettings, compiled: Compiler) -> dict[str, Finder]
     for name in ("token", "refresh_token", "expires_in"):
         where: str = getattr(settings, name)
         is_part = name != "expires_in" and named_part(where) is not None
-        if where and not is_part:
+        is_filled = name == "token" and settings.fills_token
+        if where and not is_part and not is_filled:
             finders[name] = compiled(where, f"login.{name}")
+    for number, step in enumerate(settings.each_step):
+        for name, where in step.take.items():
+            if named_part(where) is None:
+                field = f"login.steps[{number}].take.{name}"
+                finders[field] = compiled(where, field)
     return finders
 
 
@@ -55,30 +75,43 @@ def named_part(where: str) -> tuple[str, str] | None:
 
 
 @drop_traceback  # its traceback would hold the response
-def read_login(
+def read_login(  # noqa: PLR0913 - a response, and what the steps before have brought
     response: Response,
     configuration: Configuration,
     finders: Mapping[str, Finder],
     *,
     now: float,
+    document: object = None,
+    taken: Mapping[str, Secret] = MappingProxyType({}),
+    cookies: Secret | None = None,
 ) -> TokenResponse:
-    """Return the token of a response, or raise why it has none."""
+    """Return the token of a response, or raise why it has none.
+
+    The document is that of a response which is not JSON.
+    """
     if response.status >= 300:
         raise login_failure(reason_of_status(response.status), server_time(response))
     settings = configuration.login
     prefix = token_prefix(configuration)
-    document = parse_body(response.body)
+    document = parse_body(response.body) if document is None else document
 
     def part(name: str) -> object:
-        value = _find_part(
+        value = find_part(
             response, getattr(settings, name), document, finders.get(name)
         )
         return _tidy_part(value, prefix)
 
-    access = read_secret(part("token"))
+    access: Secret | None
+    if settings.fills_token:
+        filled = fill_text(settings.token, taken)
+        access = filled.derive(token_text) if isinstance(filled, Secret) else None
+    elif settings.token:
+        access = read_secret(part("token"))
+    else:  # the cookies are the token
+        access = cookies
     if access is None:
         raise login_failure(
-            _reason_of_missing_token(document, is_found="token" in finders)
+            _reason_of_missing_token(response, document, is_found="token" in finders)
         )
     refresh = part("refresh_token") if settings.refresh_path else None
     expiry = finders.get("expires_in", _find_nothing)
@@ -93,6 +126,7 @@ def read_login(
             server_time(response) or now,
         ),
         scope="",
+        cookies=cookies,
     )
 
 
@@ -109,11 +143,26 @@ def reason_of_status(status: int) -> str:
     return "not_found" if status in _MISSING else "refused"
 
 
-def _reason_of_missing_token(document: object, *, is_found: bool) -> str:
+def _reason_of_missing_token(
+    response: Response, document: object, *, is_found: bool
+) -> str:
     """Return why a response of success has no token; `is_found`: by a JMESPath."""
-    if _reports_error(document):
+    if reason := reason_of_missing_part(response, document):
+        return reason
+    return "not_a_token_endpoint" if is_found and document is None else NO_TOKEN
+
+
+def reason_of_missing_part(response: Response, document: object) -> str:
+    """Return LOGIN_REFUSED for a response of success that states an error."""
+    if _reports_error(document) or _is_word_of_failure(response.body):
         return LOGIN_REFUSED
-    return "not_a_token_endpoint" if is_found and document is None else "no_token"
+    return ""
+
+
+def _is_word_of_failure(body: bytes) -> bool:
+    """Whether the whole response is a word such as `Fails.`, as of qBittorrent."""
+    word = body[:_LONGEST_WORD].decode("ascii", "replace").strip(" .!\r\n").lower()
+    return word in _FAILED
 
 
 def _reports_error(document: object) -> bool:
@@ -144,7 +193,18 @@ def _parse_integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= _EXACT_DIGITS else float(digits)
 
 
-def _find_part(
+def taken_value(value: object) -> Secret | None:
+    """Return a value for later requests; None for nothing, a list or a table."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str) or not value:
+        return None
+    if len(value) > _MAX_TAKEN or _CONTROL.search(value):
+        raise login_failure(BAD_VALUE, field=STEPS)
+    return Secret(value)
+
+
+def find_part(
     response: Response, where: str, document: object, finder: Finder | None
 ) -> object:
     """Return a part of a response: of its body, a header or a cookie."""

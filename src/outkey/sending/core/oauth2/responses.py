@@ -317,6 +317,7 @@ class TokenResponse:
     kind: str
     lifetime: float | None
     scope: str | None
+    cookies: Secret | None = None  # of a login: the value of the header Cookie
 
 
 @drop_traceback  # its traceback would hold the response
@@ -442,13 +443,18 @@ def read_secret(value: object, grammar: re.Pattern[str] = _TOKEN) -> Secret | No
     """Return a token of a response, None if it has none, or refuse an invalid one."""
     if value is None or value == "":
         return None
+    return Secret(token_text(value, grammar))
+
+
+def token_text(value: object, grammar: re.Pattern[str] = _TOKEN) -> str:
+    """Return a token that a header can carry, or refuse it."""
     if (
         not isinstance(value, str)
         or len(value) > _MAX_TOKEN
         or not grammar.fullmatch(value)
     ):
         raise failure("bad_token")
-    return Secret(value)
+    return value
 
 
 def _token_kind(value: object) -> str:

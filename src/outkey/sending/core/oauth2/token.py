@@ -48,6 +48,7 @@ class AccessToken:
     value: Secret
     kind: str = "Bearer"
     secret: Secret | None = None  # of a token of OAuth 1.0a, which signs with it
+    cookies: Secret | None = None  # of a login, as the header Cookie has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class TokenContent:
     # Temporary credentials of OAuth 1.0a, while a user is at the provider. Until the
     # first user has agreed, the access token beside them is empty.
     temporary: Secret | None = None
+    cookies: Secret | None = None  # of a login, as the header Cookie has them
 
     def packed(self) -> Secret:
         """Return all of it as one secret, to be sealed."""
@@ -70,6 +72,7 @@ class TokenContent:
             "proof_key": self.proof_key,
             "token_secret": self.token_secret,
             "temporary": self.temporary,
+            "cookies": self.cookies,
         }
         parts: list[str | Secret] = []
         for name, secret in named.items():
@@ -95,6 +98,7 @@ class TokenContent:
             proof_key=part("proof_key") or None,
             token_secret=part("token_secret") or None,
             temporary=part("temporary") or None,
+            cookies=part("cookies") or None,
         )
 
 
@@ -133,7 +137,9 @@ class TokenState:
         content = self.content
         if content is None or not content.access:
             return None
-        return AccessToken(content.access, self.kind, content.token_secret)
+        return AccessToken(
+            content.access, self.kind, content.token_secret, content.cookies
+        )
 
     def leeway(self, most: float) -> float:
         """Return how long before its expiry a token is renewed."""
@@ -242,7 +248,9 @@ class TokenState:
         return TokenState(
             generation=self.generation,
             serial=self.serial + 1,
-            content=TokenContent(response.access, refresh, proof_key),
+            content=TokenContent(
+                response.access, refresh, proof_key, cookies=response.cookies
+            ),
             basis=self.basis,
             kind=response.kind,
             scope=requested_scope if response.scope is None else response.scope,

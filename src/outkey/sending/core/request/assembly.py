@@ -2,6 +2,7 @@
 
 import json as json_module
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import NamedTuple, assert_never
@@ -53,6 +54,7 @@ from outkey.sending.core.request.token_place import with_parameter
 
 SecretOpener = Callable[[str], Secret]
 PLACEHOLDER = AccessToken(Secret("a-token-that-is-not-fetched-yet"))
+_WITH_COOKIES = replace(PLACEHOLDER, cookies=PLACEHOLDER.value)
 # Stands where only the form of a request matters.
 ANY_SIGNATURE = Header(
     "Authorization", Secret("OAuth a-signature-of-no-request"), Source.AUTHENTICATION
@@ -186,7 +188,7 @@ def authenticated_request(  # noqa: PLR0913 - what the steps of the schemes need
     request: Request,
     configuration: Configuration,
     secret: SecretOpener,
-    token: AccessToken = PLACEHOLDER,
+    token: AccessToken | None = None,
     proof: Callable[[Request, AccessToken], Secret] = lambda _request, token: (
         token.value
     ),
@@ -207,7 +209,7 @@ def authenticated_request(  # noqa: PLR0913 - what the steps of the schemes need
         while not isinstance(step, Send):
             match step:
                 case NeedToken():
-                    step = flow.send(token)
+                    step = flow.send(token or _placeholder_for(configuration))
                 case NeedProof(about, used):
                     step = flow.send(proof(about, used))
                 case NeedSignature():
@@ -225,6 +227,12 @@ def authenticated_request(  # noqa: PLR0913 - what the steps of the schemes need
     finally:
         flow.close()
     return with_composed_headers(step.request)
+
+
+def _placeholder_for(configuration: Configuration) -> AccessToken:
+    """Return what stands for a token that is not there yet."""
+    keeps_cookies = configuration.uses_login and configuration.login.cookies
+    return _WITH_COOKIES if keeps_cookies else PLACEHOLDER
 
 
 def redirected_request(

@@ -102,6 +102,8 @@ class Request(NamedTuple):
     secret_parameters: Mapping[str, Secret] = MappingProxyType({})
     # The parameters of a script, which follow all others.
     script_parameters: tuple[tuple[str, Secret], ...] = ()
+    # What is sent instead of the target if that has names in the place of secrets.
+    secret_target: Secret | None = None
 
     @property
     def url(self) -> str:
@@ -110,9 +112,9 @@ class Request(NamedTuple):
 
     def with_headers(self, headers: tuple[Header, ...]) -> "Request":
         """Return the same request with these headers instead of its own."""
-        method, origin, target, _, body, secrets, parameters, signed = self
+        method, origin, target, _, body, secrets, parameters, signed, whole = self
         return Request(
-            method, origin, target, headers, body, secrets, parameters, signed
+            method, origin, target, headers, body, secrets, parameters, signed, whole
         )
 
     def with_parameter(self, name: str, value: str | Secret) -> "Request":
@@ -121,15 +123,20 @@ class Request(NamedTuple):
             parameters = {**self.secret_parameters, name: value}
             return self._replace(secret_parameters=parameters)
         mark = "&" if "?" in self.target else "?"
-        target = f"{self.target}{mark}{quote_plus(name)}={quote_plus(value)}"
-        return self._replace(target=target)
+        added = f"{mark}{quote_plus(name)}={quote_plus(value)}"
+        whole = self.secret_target
+        return self._replace(
+            target=f"{self.target}{added}",
+            secret_target=None if whole is None else Secret.joined(whole, added),
+        )
 
     def wire_target(self) -> str | Secret:
         """Return path and query as they are sent, with the secret parameters."""
+        target = self.target if self.secret_target is None else self.secret_target
         if not self.secret_parameters and not self.script_parameters:
-            return self.target
+            return target
         mark = "&" if "?" in self.target else "?"
-        parts: list[str | Secret] = [self.target]
+        parts: list[str | Secret] = [target]
         for name, value in self.secret_parameters.items():
             parts += [f"{mark}{quote_plus(name)}=", value.derive(quote_plus)]
             mark = "&"

@@ -16,6 +16,8 @@ from outkey.sending.core.configuration.configuration import (
     Configuration,
     parse_token_header,
 )
+from outkey.sending.core.oauth2.token import AccessToken
+from outkey.sending.core.request.cookies import COOKIE_SEPARATOR, without_cookie
 from outkey.sending.core.request.headers import check_token, check_value, tidy_token
 from outkey.sending.core.request.message import Header, Request, Source
 
@@ -77,6 +79,30 @@ def with_token(
         _refuse_second_cookie(request)
         name = "Cookie"
     header = Header(name, value, Source.AUTHENTICATION)
+    return request.with_headers((*request.headers, header))
+
+
+def with_session(
+    request: Request, configuration: Configuration, token: AccessToken
+) -> Request:
+    """Return a request with a token, and with the cookies of the login it is from."""
+    cookies = token.cookies
+    if configuration.uses_cookies_only:
+        cookies = token.value
+    else:
+        request = with_token(request, configuration, token.value, token.kind)
+    if cookies is None:
+        return request
+    place, name = configuration.token_place
+    if place == "cookie" and not configuration.uses_cookies_only:
+        *others, header = request.headers
+        rest = without_cookie(cookies, name)
+        if not rest:
+            return request
+        value = Secret.joined(header.value, COOKIE_SEPARATOR, rest)
+        return request.with_headers((*others, header._replace(value=value)))
+    _refuse_second_cookie(request)
+    header = Header("Cookie", cookies, Source.AUTHENTICATION)
     return request.with_headers((*request.headers, header))
 
 

@@ -23,7 +23,7 @@ from outkey.sending.core.configuration.checks import refuse_unsendable
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.addresses import is_address
-from outkey.sending.core.request.assembly import PLACEHOLDER, authenticated_request
+from outkey.sending.core.request.assembly import authenticated_request
 from outkey.sending.core.request.message import (
     Header,
     Request,
@@ -101,7 +101,7 @@ def lend(  # noqa: PLR0913 - the parts of a request
             request,
             configuration,
             context.opener(configuration),
-            token or PLACEHOLDER,
+            token,
             token_manager.proof,
             partial(sign, context, configuration, ""),
             now=context.moment(configuration, request.origin),

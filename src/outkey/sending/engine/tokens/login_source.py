@@ -1,24 +1,44 @@
 """Tokens of a login at the API itself: log in, refresh, log out."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from urllib.parse import unquote
 
 from outkey.foundation.core import errors
 from outkey.foundation.core.secret import Secret
-from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.configuration import STEPS, Configuration
 from outkey.sending.core.login.checks import refuse_unusable_login
-from outkey.sending.core.login.explained import explain_login
-from outkey.sending.core.login.failures import LOGIN_REFUSED, login_failure
+from outkey.sending.core.login.explained import LoginExchange, explain_login
+from outkey.sending.core.login.failures import (
+    LOGIN_PATH,
+    LOGIN_REFUSED,
+    NO_TOKEN,
+    NOTHING_TAKEN,
+    login_failure,
+)
 from outkey.sending.core.login.requests import (
     login_request,
     logout_request,
     refresh_request,
+    target_of,
 )
 from outkey.sending.core.login.responses import (
     Finder,
+    parse_body,
     read_login,
     reason_of_status,
+)
+from outkey.sending.core.login.steps import (
+    LoginProgress,
+    StepPlace,
+    after_step,
+    document_of,
+    first_missing,
+    location_of,
+    places_of,
+    step_request,
 )
 from outkey.sending.core.oauth2.responses import REDIRECTED, TokenResponse, reason_of
 from outkey.sending.core.oauth2.token import (
@@ -27,6 +47,7 @@ from outkey.sending.core.oauth2.token import (
     TokenState,
     login_basis_of,
 )
+from outkey.sending.core.request.cookies import cookie_header
 from outkey.sending.core.request.message import Request, Response
 from outkey.sending.engine.tokens.login_paths import login_finders
 from outkey.sending.engine.tokens.shown_refusal import reveals
@@ -42,10 +63,11 @@ from outkey.sending.engine.wire.steps import Steps
 # What a refresh may end with so that a login is tried: the refresh token is dead, or
 # the response has no token.
 _DEAD_REFRESH = frozenset(
-    {LOGIN_REFUSED, "refused", "not_found", "no_token", "not_a_token_endpoint"}
+    {LOGIN_REFUSED, "refused", "not_found", NO_TOKEN, "not_a_token_endpoint"}
 )
 # A login page responds so to a wrong password: by a redirect, or with the page itself.
-_MAYBE_REFUSED = frozenset({*_DEAD_REFRESH, REDIRECTED})
+_MAYBE_REFUSED = frozenset({*_DEAD_REFRESH, NOTHING_TAKEN, REDIRECTED})
+NO_PROGRESS = LoginProgress()
 _UNAUTHORIZED = 401
 
 
@@ -82,21 +104,78 @@ class LoginSource:
             result = yield from self._refresh(refresh, finders, deadline)
             if result is not None:
                 return result
-        build = partial(login_request, self.configuration, self._opener)
+        log_in = self._perform_steps if self.configuration.login.steps else self._log_in
+        result = yield from log_in(finders, deadline)
+        # Only for a user who waits: logs and runs have messages of our own alone.
+        return result if request.interactive else result._replace(explain=_say_nothing)
+
+    def _log_in(
+        self, finders: Mapping[str, Finder], deadline: float
+    ) -> Steps[TokenResult]:
+        """Send the request of a login without steps."""
+        configuration = self.configuration
+        build = partial(login_request, configuration, self._opener)
         response = yield from self._send(build, deadline)
         # Without the former refresh token, which is dead or not of this session.
         granted = partial(self._state_from, response, finders, keeps_refresh=False)
-        result = TokenResult(response, granted)
-        # Only for a user who waits: logs and runs have messages of our own alone.
-        if request.interactive:
-            return result._replace(explain=partial(self._explain, response))
-        return result
-
-    def _explain(self, response: Response, error: errors.OutkeyError) -> None:
-        """Add request, status and names of members to an error, but no value."""
-        explain_login(
-            error, response, self.configuration, is_secret=self._reveals_secret
+        target = target_of(configuration, LOGIN_PATH).partition("?")[0]
+        sent = LoginExchange(
+            method=configuration.login.method,
+            url=f"{configuration.base.origin}{target}",
+            response=response,
+            document=parse_body(response.body),
+            where=configuration.login.token,
         )
+        return TokenResult(response, granted, self._explanation(sent))
+
+    def _perform_steps(
+        self, finders: Mapping[str, Finder], deadline: float
+    ) -> Steps[TokenResult]:
+        """Send the steps one after the other, until one fails."""
+        configuration = self.configuration
+        progress = LoginProgress()
+        for place in places_of(configuration):
+            build = partial(step_request, configuration, place, self._opener, progress)
+            response = yield from self._send(build, deadline)
+            now = self.context.clock.now()
+            sent = self._exchange_of(place, response, finders)
+            try:
+                progress = after_step(
+                    configuration, place, response, finders, progress, now=now
+                )
+            except errors.OutkeyError as error:
+                failed = partial(_fail, errors.without_traceback(error))
+                return TokenResult(response, failed, self._explanation(sent))
+        granted = partial(
+            self._state_from,
+            response,
+            finders,
+            keeps_refresh=False,
+            progress=progress,
+        )
+        return TokenResult(response, granted, self._explanation(sent))
+
+    def _exchange_of(
+        self, place: StepPlace, response: Response, finders: Mapping[str, Finder]
+    ) -> LoginExchange:
+        """Return a step and its response for a user who waits."""
+        where = ""
+        with suppress(errors.OutkeyError):
+            where = first_missing(place, response, finders)
+        location = location_of(self.configuration, place)
+        target = location.target.partition("?")[0]
+        return LoginExchange(
+            method=place.step.method,
+            url=f"{location.origin}{unquote(target)}",
+            response=response,
+            document=document_of(response, place.step),
+            where=where or self.configuration.login.token,
+            step=place.number + 1,
+        )
+
+    def _explanation(self, sent: LoginExchange) -> Callable[[errors.OutkeyError], None]:
+        """Return what adds request, status and names to an error, but no value."""
+        return partial(explain_login, sent=sent, is_secret=self._reveals_secret)
 
     def _reveals_secret(self, text: str) -> bool:
         names = self.configuration.needed_secrets()
@@ -119,13 +198,7 @@ class LoginSource:
     def logout(self, content: TokenContent) -> Steps[None]:
         """End the session of a token; one that the API does not know has ended."""
         refuse_unusable_login(self.configuration)
-        build = partial(
-            logout_request,
-            self.configuration,
-            self._opener,
-            content.access,
-            content.refresh,
-        )
+        build = partial(logout_request, self.configuration, self._opener, content)
         deadline = self.context.clock.monotonic() + TOKEN_SECONDS
         response = yield from self._send(build, deadline)
         if response.status < 300 or response.status == _UNAUTHORIZED:
@@ -147,9 +220,21 @@ class LoginSource:
     def _opener(self, name: str) -> Secret:
         return self.context.open(self.configuration, name)
 
-    def _read(self, response: Response, finders: Mapping[str, Finder]) -> TokenResponse:
-        now = self.context.clock.now()
-        return read_login(response, self.configuration, finders, now=now)
+    def _read(
+        self,
+        response: Response,
+        finders: Mapping[str, Finder],
+        progress: LoginProgress = NO_PROGRESS,
+    ) -> TokenResponse:
+        return read_login(
+            response,
+            self.configuration,
+            finders,
+            now=self.context.clock.now(),
+            document=progress.document,
+            taken=progress.taken,
+            cookies=cookie_header(progress.cookies),
+        )
 
     def _state_from(
         self,
@@ -159,9 +244,10 @@ class LoginSource:
         at: float,
         *,
         keeps_refresh: bool,
+        progress: LoginProgress = NO_PROGRESS,
     ) -> TokenState:
         """Return the state with the token of a response, or raise its failure."""
-        token_response = self._read(response, finders)
+        token_response = self._read(response, finders, progress)
         if not keeps_refresh:
             before = replace(before, content=None)
         return before.granted(
@@ -195,5 +281,16 @@ class LoginSource:
         self, reason: str, their_time: float | None = None
     ) -> errors.OutkeyError:
         """Return the error for a reason, also from a stored one."""
+        if self.configuration.login.steps:
+            return login_failure(reason, their_time, field=STEPS)
         origin = str(self.configuration.base.origin)
         return login_failure(reason, their_time, address=origin)
+
+
+def _fail(error: errors.OutkeyError, _before: TokenState, _at: float) -> TokenState:
+    """Raise the error of a step."""
+    raise error
+
+
+def _say_nothing(_error: errors.OutkeyError) -> None:
+    """Add nothing to an error."""

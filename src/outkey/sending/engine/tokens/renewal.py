@@ -25,6 +25,7 @@ from outkey.sending.core.oauth2.token import (
     State,
     TokenState,
 )
+from outkey.sending.core.request.cookies import cookie_values
 from outkey.sending.core.request.message import (
     Request,
     Response,
@@ -121,8 +122,12 @@ class TokenManager:
         """Return the stored tokens, for callers that must mask them in output."""
         state, _ = self.state()
         content = state.content
-        stored = (content.access, content.refresh) if content else ()
-        return [secret for secret in stored if secret is not None]
+        if content is None:
+            return []
+        cookies = content.cookies
+        parts = [content.access, content.refresh, cookies]
+        parts += cookie_values(cookies) if cookies is not None else []
+        return [secret for secret in parts if secret is not None]
 
     def redeem(self, parameters: Parameters, nonce: str = "") -> Steps[None]:
         """Exchange a user's consent for a token, which replaces any other.

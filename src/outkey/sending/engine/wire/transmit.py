@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from outkey.foundation.core.origin import Origin
     from outkey.foundation.core.secret import Secret
     from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.core.configuration.sections import TlsSettings
     from outkey.sending.engine.wire.context import SendContext
 
 
@@ -80,11 +81,11 @@ def route_of(context: SendContext, configuration: Configuration) -> Steps[Route]
     limits = configuration.limits
     budget = RequestBudget(context.clock.monotonic() + limits.total_timeout, MEBIBYTE)
     proxy = context.proxy_of(configuration)
-    addresses = yield from _vet_addresses(
-        context, configuration, configuration.base.origin, proxy, budget
-    )
-    client_key = _client_key(context, configuration)
-    return _route(context, configuration, addresses, client_key, proxy, budget)
+    origin = configuration.base.origin
+    addresses = yield from _vet_addresses(context, configuration, origin, proxy, budget)
+    tls = configuration.tls
+    client_key = _client_key(context, configuration, tls)
+    return _route(context, configuration, addresses, client_key, proxy, budget, tls=tls)
 
 
 def transmit(
@@ -99,13 +100,16 @@ def transmit(
     addresses = yield from _vet_addresses(
         context, configuration, request.origin, proxy, budget
     )
-    client_key = _client_key(context, configuration)
+    tls = configuration.tls_for(request.origin)
+    client_key = _client_key(context, configuration, tls)
     budget.attempt = yield _recorded_intent(configuration, request, budget)
     budget.sent += secrets_in(request, configuration, context.clock.now())
     started = context.clock.monotonic()
     try:
         # Computed now: recording may have taken long, and the deadline counts.
-        route = _route(context, configuration, addresses, client_key, proxy, budget)
+        route = _route(
+            context, configuration, addresses, client_key, proxy, budget, tls=tls
+        )
         response = yield from _receive(configuration, request, route)
     except OutkeyError as error:
         budget.concluded = error
@@ -232,18 +236,20 @@ def _vet_proxy(
     return context.proxies.vet(configuration.network, proxy, addresses)
 
 
-def _route(
+def _route(  # noqa: PLR0913 - the parts of a route
     context: SendContext,
     configuration: Configuration,
     addresses: tuple[str, ...],
     client_key: Secret | None,
     proxy: Proxy | None,
     budget: RequestBudget,
+    *,
+    tls: TlsSettings,
 ) -> Route:
     return Route(
         addresses=addresses,
         partition=configuration.name,
-        tls=configuration.tls,
+        tls=tls,
         connect_timeout=configuration.limits.connect_timeout,
         read_timeout=configuration.limits.read_timeout,
         time_left=_time_left(context, budget),
@@ -261,10 +267,12 @@ def _time_left(context: SendContext, budget: RequestBudget) -> float:
     return left
 
 
-def _client_key(context: SendContext, configuration: Configuration) -> Secret | None:
+def _client_key(
+    context: SendContext, configuration: Configuration, tls: TlsSettings
+) -> Secret | None:
     # Here, since every request comes by.
     context.secrets.refuse_changed_settings(configuration)
-    if not configuration.tls.client_certificate:
+    if not tls.client_certificate:
         return None
     return context.open(configuration, "client_key")
 

@@ -113,6 +113,8 @@ OTHER: dict[str, object] = {
     "token_prefix": "Token",
     "token_value": "{username}:{token}",
     "token_encoding": "base64",
+    "login.steps": [{"path": "/login", "body": '{"p": "{password}"}'}],
+    "login.cookies": True,
     "login.method": "PUT",
     "login.path": "/another",
     "login.format": "form",

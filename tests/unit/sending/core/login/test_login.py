@@ -34,6 +34,7 @@ from outkey.sending.core.login.requests import (
 from outkey.sending.core.login.responses import cookie_value, lifetime_of, read_login
 from outkey.sending.core.login.template import fill, placeholders_in
 from outkey.sending.core.oauth2.responses import TokenResponse, reason_of
+from outkey.sending.core.oauth2.token import TokenContent
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
 from outkey.sending.engine.tokens.login_paths import (
     login_finders,
@@ -179,10 +180,12 @@ def test_a_logout_carries_the_token_and_the_refresh_token(
     place: str, name: str, sent: str
 ) -> None:
     made = login(login__logout_path="/auth/logout", token_header=place)
-    request = logout_request(made, opened, Secret("token-1"), Secret("refresh-1"))
+    request = logout_request(
+        made, opened, TokenContent(Secret("token-1"), Secret("refresh-1"))
+    )
     assert header_of(request, name) == sent
     assert json.loads(text_of(request)) == {"refresh_token": "refresh-1"}
-    bare = logout_request(made, opened, Secret("token-1"), None)
+    bare = logout_request(made, opened, TokenContent(Secret("token-1")))
     assert text_of(bare) == ""
     assert "Content-Type" not in {header.name for header in bare.headers}
 

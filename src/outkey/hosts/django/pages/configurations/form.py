@@ -180,7 +180,8 @@ class ConfigurationForm:
         fields = [
             field
             for field in FIELDS
-            if field.kind is not Kind.ROWS and field.path not in elsewhere
+            if field.kind not in {Kind.ROWS, Kind.TABLES}
+            and field.path not in elsewhere
         ]
         tabs = [
             (tab, [self._form_field(f, findings) for f in fields if f.tab is tab])

@@ -6,16 +6,76 @@ from outkey.foundation.core.fields import choices
 from outkey.foundation.core.fields.field_kinds import Audited, Field, Kind, Tab
 from outkey.sending.core.configuration.field_tables.conditions import BY_LOGIN
 
+MAX_STEPS = 5
 login = partial(Field, Tab.LOGIN, when=BY_LOGIN)
 rare_login = partial(Field, Tab.LOGIN, when=BY_LOGIN, rare=True)
 
+step = partial(Field, Tab.LOGIN)
+
+STEP_FIELDS: tuple[Field, ...] = (
+    step(
+        "login.steps.method",
+        "Method of a step",
+        Kind.METHOD,
+        default="POST",
+        help="The method of the request.",
+    ),
+    step(
+        "login.steps.url",
+        "URL of a step",
+        Kind.ENDPOINT,
+        help=(
+            "The URL of the request, if it is at another origin than the Base URL. Only"
+            " the step itself is sent there."
+        ),
+    ),
+    step(
+        "login.steps.path",
+        "Path of a step",
+        Kind.TEXT,
+        audited=Audited.PATH,
+        help="The path below the Base URL, if there is no URL.",
+    ),
+    step(
+        "login.steps.format",
+        "Format of a step",
+        Kind.CHOICE,
+        choices.StepFormat,
+        default="json",
+        help="The format of the body.",
+    ),
+    step(
+        "login.steps.headers",
+        "Headers of a step",
+        Kind.TEXTS,
+        help="Headers of this request alone, by their names.",
+    ),
+    step(
+        "login.steps.take",
+        "Taken values",
+        Kind.TEXTS,
+        help=(
+            "Values of the response by the names that they get: a JMESPath such as"
+            " data.nonce, header:NAME or cookie:NAME."
+        ),
+    ),
+    step(
+        "login.steps.body",
+        "Body of a step",
+        Kind.LONG_TEXT,
+        help=(
+            "The body of the request. {username}, {password}, {secret_key} and the"
+            " names of taken values are replaced here and in path, URL and headers,"
+            " encoded for the place."
+        ),
+    ),
+)
 FIELDS: tuple[Field, ...] = (
     login(
         "login.path",
         "Login path",
         Kind.TEXT,
         audited=Audited.PATH,
-        required=True,
         help="The path below the Base URL that issues a token, such as /auth/login.",
     ),
     rare_login(
@@ -37,20 +97,39 @@ FIELDS: tuple[Field, ...] = (
         "login.body",
         "Login body",
         Kind.LONG_TEXT,
-        required=True,
         help=(
             "The body of the login request. {username}, {password} and {secret_key}"
             " are replaced by the fields of that name, encoded for the format."
         ),
     ),
     login(
+        "login.steps",
+        "Steps",
+        Kind.TABLES,
+        maximum=MAX_STEPS,
+        parts=STEP_FIELDS,
+        help=(
+            "Up to five requests, one after the other, for a login that needs more than"
+            " one; instead of Login path, Login method and Login body."
+        ),
+    ),
+    login(
         "login.token",
         "Token in the response",
         Kind.TEXT,
-        required=True,
         help=(
             "Where the response has the token: a JMESPath such as data.access_token,"
-            " header:NAME or cookie:NAME."
+            " header:NAME or cookie:NAME; with steps that of the last one, or a text"
+            " with taken values such as {session}."
+        ),
+    ),
+    login(
+        "login.cookies",
+        "Store cookies",
+        Kind.FLAG,
+        help=(
+            "Whether the cookies that the API sets during the login are sent with each"
+            " request while the token lasts. Then the token itself may be empty."
         ),
     ),
     login(

@@ -16,7 +16,7 @@ from outkey.sending.core.request.expired_marker import (
 )
 from outkey.sending.core.request.flow import AuthFlow, need_proof, need_token, send
 from outkey.sending.core.request.message import Header, Request, Response, Source
-from outkey.sending.core.request.token_place import with_token
+from outkey.sending.core.request.token_place import with_session
 
 
 def _cannot_tell(_response: Response) -> bool:
@@ -48,7 +48,7 @@ class FetchedToken(NamedTuple):
         self, request: Request, token: AccessToken
     ) -> Generator[Any, Any, Response]:
         """Send with the token; a server may first ask for a nonce (RFC 9449 §9)."""
-        sent = with_token(request, self.configuration, token.value, token.kind)
+        sent = with_session(request, self.configuration, token)
         if token.kind != "DPoP":
             return (yield from send(sent))
         response = yield from send((yield from _with_proof(sent, request, token)))
