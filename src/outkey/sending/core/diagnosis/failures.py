@@ -68,6 +68,9 @@ _FROM_ELSEWHERE = Text(
     "A request from another machine shows which: it gets a response if only the IP"
     " address of this machine is blocked."
 )
+_LATER = Text(
+    "A test in a minute shows which: a server that was starting responds then."
+)
 _STYLE = "client-authentication-style"
 # As RFC 7591 §2 and RFC 8705 §2 name them.
 _METHODS = {
@@ -191,7 +194,13 @@ def _clues_after_plain_http(
                 "The connection was closed without a response when plain http was sent,"
                 " and the port does not support TLS either."
             )
-            yield Clue(91, "other-protocol", text)
+            yield Clue(
+                91,
+                "other-protocol",
+                text,
+                rivals=("connection-refused",),
+                distinction=_LATER,
+            )
         case TlsHello.CLOSED:
             text = Text(
                 "The connection was opened, and closed without a response: to plain"
