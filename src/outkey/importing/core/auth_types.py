@@ -157,7 +157,7 @@ def _oauth1_auth(get: Get) -> tuple[Auth, ...]:
     secrets = {"consumer_secret": get("consumerSecret", "consumer_secret")}
     method = get("signatureMethod", "signature_method", "signatureEncoding")
     if method == SignatureMethod.RSA_SHA1:
-        secrets = {"private_key": get("privateKey", "private_key")}
+        secrets = {"private_key": _private_key(get)}
     if token:
         secrets["access_token"] = token
         if method != SignatureMethod.RSA_SHA1:
@@ -173,6 +173,13 @@ def _oauth1_auth(get: Get) -> tuple[Auth, ...]:
         "access_url": get("accessTokenUrl"),
     }
     return (OAuth1Auth(settings, secrets),)
+
+
+def _private_key(get: Get) -> str:
+    """Return a private key; "" for one that is in a file of its own (Bruno)."""
+    key = get("privateKey", "private_key")
+    is_path = get("privateKeyType") == "file" or key.startswith("@file(")
+    return "" if is_path else key
 
 
 MAKERS: Mapping[str, Callable[[Get], tuple[Auth, ...]]] = {

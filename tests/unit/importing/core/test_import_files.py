@@ -233,6 +233,133 @@ items:
     assert found_secrets(imported) == {"token": "9s8d7f6g"}
 
 
+# ── OAuth 1.0a ──────────────────────────────────────────────────────────────────────
+
+OAUTH1_VALUES = {
+    "authentication_type": "oauth1",
+    "oauth1.consumer_key": "ck-1",
+    "oauth1.signature_method": "HMAC-SHA256",
+    "oauth1.realm": "7",
+}
+OAUTH1_SECRETS = {
+    "consumer_secret": "s3cr3t99",
+    "access_token": "8s7d6f5g",
+    "access_token_secret": "t0k3ns3c",
+}
+INSOMNIA_OAUTH1 = {
+    "type": "oauth1",
+    "consumerKey": "ck-1",
+    "consumerSecret": "s3cr3t99",
+    "tokenKey": "8s7d6f5g",
+    "tokenSecret": "t0k3ns3c",
+    "signatureMethod": "HMAC-SHA256",
+    "realm": "7",
+}
+BRU_OAUTH1 = """get {
+  url: https://a.example/v1/orders
+  auth: oauth1
+}
+
+auth:oauth1 {
+  consumer_key: ck-1
+  consumer_secret: s3cr3t99
+  access_token: 8s7d6f5g
+  token_secret: t0k3ns3c
+  callback_url:
+  signature_method: HMAC-SHA256
+  realm: 7
+  placement: header
+}
+"""
+BRUNO_OAUTH1 = {
+    "consumerKey": "ck-1",
+    "consumerSecret": "s3cr3t99",
+    "accessToken": "8s7d6f5g",
+    "accessTokenSecret": "t0k3ns3c",
+    "signatureMethod": "HMAC-SHA256",
+    "realm": "7",
+}
+KEY = "-----BEGIN PRIVATE KEY-----\nMIIE: not a pair\n-----END PRIVATE KEY-----"
+
+
+def insomnia_with(auth: dict[str, object]) -> str:
+    request = {
+        "_id": "r",
+        "_type": "request",
+        "url": "https://a.example/v1/orders",
+        "authentication": auth,
+    }
+    return json.dumps({"_type": "export", "__export_format": 4, "resources": [request]})
+
+
+def bruno_with(auth: dict[str, str]) -> str:
+    request = {
+        "url": "https://a.example/v1/orders",
+        "method": "GET",
+        "auth": {"mode": "oauth1", "oauth1": auth},
+    }
+    item = {"type": "http-request", "name": "x", "request": request}
+    return json.dumps({"name": "Acme", "version": "1", "items": [item]})
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        (insomnia_with(INSOMNIA_OAUTH1), None),
+        (BRU_OAUTH1, None),
+        (bruno_with(BRUNO_OAUTH1), "bruno"),
+    ],
+    ids=["insomnia", "bru", "bruno"],
+)
+def test_oauth_1_0a_of_insomnia_and_bruno_is_the_authentication_type(
+    text: str, source: str | None
+) -> None:
+    imported = read_import(text, source=source)
+    assert OAUTH1_VALUES.items() <= values(imported).items()
+    assert found_secrets(imported) == OAUTH1_SECRETS
+
+
+def test_a_private_key_of_several_lines_is_read() -> None:
+    indented = KEY.replace("\n", "\n    ")
+    text = BRU_OAUTH1.replace("HMAC-SHA256", "RSA-SHA1").replace(
+        "  realm: 7", f"  private_key: '''\n    {indented}\n  '''"
+    )
+    imported = read_import(text)
+    assert values(imported)["oauth1.signature_method"] == "RSA-SHA1"
+    secrets = {"private_key": KEY, "access_token": "8s7d6f5g"}
+    assert found_secrets(imported) == secrets
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        (
+            BRU_OAUTH1.replace("HMAC-SHA256", "RSA-SHA1").replace(
+                "  realm: 7", "  private_key: @file(keys/own.pem)"
+            ),
+            None,
+        ),
+        (
+            bruno_with(
+                BRUNO_OAUTH1
+                | {
+                    "signatureMethod": "RSA-SHA1",
+                    "privateKey": "keys/own.pem",
+                    "privateKeyType": "file",
+                }
+            ),
+            "bruno",
+        ),
+    ],
+)
+def test_a_private_key_in_another_file_is_left_to_enter(
+    text: str, source: str | None
+) -> None:
+    imported = read_import(text, source=source)
+    assert found_secrets(imported) == {"access_token": "8s7d6f5g"}
+    assert reported(imported)["private key"] == "dropped"
+
+
 # ── .http ───────────────────────────────────────────────────────────────────────────
 
 HTTP = """@base = https://api.acme.example/v1

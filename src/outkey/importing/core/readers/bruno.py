@@ -25,6 +25,7 @@ from outkey.importing.core.seen import Auth, SeenApi, SeenRequest
 from outkey.importing.core.variables import Variables
 
 _BLOCK = re.compile(r"([a-z][a-z0-9:-]*)\s*([\[{])\s*")
+_QUOTES = "'''"  # around a value of several lines
 _METHODS = ("get", "post", "put", "patch", "delete", "head", "options")
 
 
@@ -42,11 +43,23 @@ class BruFile:
     def pairs(self, name: str) -> dict[str, str]:
         """Return the pairs of a block that are switched on."""
         pairs = {}
-        for line in self.blocks.get(name, "").splitlines():
+        lines = iter(self.blocks.get(name, "").splitlines())
+        for line in lines:
             key, colon, value = line.strip().partition(":")
+            text = value.strip()
+            if text == _QUOTES:
+                text = "\n".join(_quoted_lines(lines))
             if colon and key and not key.startswith("~"):
-                pairs[key.strip().strip('"')] = value.strip()
+                pairs[key.strip().strip('"')] = text
         return pairs
+
+
+def _quoted_lines(lines: Iterator[str]) -> Iterator[str]:
+    """Yield the lines of a value, without their indentation, up to its end."""
+    for line in lines:
+        if line.strip() == _QUOTES:
+            return
+        yield line.strip()
 
 
 def read_bruno(
