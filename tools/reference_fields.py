@@ -2,7 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
-from outkey.foundation.core.fields.field_kinds import MAX_LIST, MAX_TEXT, Field, Kind
+from outkey.foundation.core.fields.field_kinds import (
+    MAX_LIST,
+    MAX_TEXT,
+    Conditions,
+    Field,
+    Kind,
+)
 from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sync.core.line.fields import EVERY_LINE_FIELD
 
@@ -46,6 +52,8 @@ def default_value(field: Field) -> str:
     """Return a field's default, or that the field is required."""
     if field.required:
         return "required"
+    if field.required_when:
+        return f"required if {condition_text(field.required_when)}"
     if field.kind is Kind.FLAG:
         return f"`{field.default}`".lower()
     is_shown = isinstance(field.default, str | int | float) and field.default != ""
@@ -54,10 +62,11 @@ def default_value(field: Field) -> str:
 
 def conditions(field: Field) -> str:
     """Return when a field applies."""
-    alternatives = [
-        ", ".join(
-            f"{LABELS[path]} is {' or '.join(values)}" for path, values in conditions
-        )
-        for conditions in field.alternatives
-    ]
-    return "; or ".join(alternatives) or "always"
+    return "; or ".join(map(condition_text, field.alternatives)) or "always"
+
+
+def condition_text(conditions: Conditions) -> str:
+    """Return what other fields must be."""
+    return ", ".join(
+        f"{LABELS[path]} is {' or '.join(values)}" for path, values in conditions
+    )

@@ -231,8 +231,9 @@ def _oauth2_values(configuration: Configuration, token_url: str) -> dict[str, ob
         "oauth2.token_url": token_url + (separator + urlencode(query) if query else ""),
         # What a user's consent ends in; the sparring provider has it already.
         "oauth2.grant": (
-            Grant.REFRESH_TOKEN if settings.needs_consent else settings.grant
+            Grant.REFRESH_TOKEN if settings.needs_consent else Grant.CLIENT_CREDENTIALS
         ),
+        "oauth2.client_id": settings.client_id or "drill",
         "oauth2.client_auth": ClientAuth.BODY if is_mtls else settings.client_auth,
         "oauth2.extra": {
             name: value

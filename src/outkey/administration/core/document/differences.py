@@ -18,7 +18,7 @@ from outkey.sending.core.configuration.custom_rows import (
     CustomRow,
     is_row_secret,
 )
-from outkey.sending.core.configuration.fields import BY_PATH, PATHS_OF_SECRETS
+from outkey.sending.core.configuration.fields import BY_PATH, path_of_secret
 from outkey.sending.core.configuration.placeholders import (
     is_placeholder,
     is_secret_parameter,
@@ -159,8 +159,9 @@ def _secret_texts(
     """Return how each secret is stored, by name, to compare with another version."""
     if configuration is None:
         return {}
+    settings = configuration.values()
     return {
-        PATHS_OF_SECRETS.get(name, name): secret_text(name, configuration, other)
+        path_of_secret(name, settings): secret_text(name, configuration, other)
         for name in configuration.secrets
         if not is_row_secret(name)
     }

@@ -63,7 +63,7 @@ from outkey.sending.core.configuration.custom_rows import (
     query_row,
     token_header_row,
 )
-from outkey.sending.core.configuration.fields import FIELDS, PATHS_OF_SECRETS
+from outkey.sending.core.configuration.fields import FIELDS, path_of_secret
 from outkey.sending.core.configuration.pasted import tidy_secret
 from outkey.sending.core.configuration.permissions import (
     ASK_ADMINISTRATOR,
@@ -88,12 +88,14 @@ _NOT_STRIPPED = (Kind.LONG_TEXT, Kind.SCRIPT)
 _VERSION = re.compile(r"[0-9]{1,9}")
 
 
-def add_error(errors: Errors, error: OutkeyError) -> None:
-    """Add an error at its field; the first error of a field stays."""
+def add_error(
+    errors: Errors, error: OutkeyError, settings: Mapping[str, object]
+) -> None:
+    """Add an error at its field beside these settings; a field's first error stays."""
     path = str(error.field or "")
     if isinstance(error, HeaderConflict):
         path = "headers"
-    errors.setdefault(PATHS_OF_SECRETS.get(path, path), error)
+    errors.setdefault(path_of_secret(path, settings), error)
 
 
 # ── what was entered ────────────────────────────────────────────────────────────────
@@ -156,6 +158,7 @@ class Edit:
     def errors(self, allowed: Allowed) -> Errors:
         """Return the fields that the user may not change, and unusable secrets."""
         errors: Errors = {}
+        settings = self.configuration.values()
         for requirement in self.needed:
             if not allowed(requirement.permission):
                 message = requirement.message
@@ -164,12 +167,13 @@ class Edit:
                     ConfigError(
                         message, hint=ASK_ADMINISTRATOR, field=requirement.field
                     ),
+                    settings,
                 )
         for name, secret in self.secrets.items():
             try:
                 refuse_unusable(name, secret)
             except ConfigError as error:
-                add_error(errors, error)
+                add_error(errors, error, settings)
         return errors
 
     def save(
@@ -280,7 +284,7 @@ class FormReader:
             )
             configuration = self._continue_stored(configuration)
         except ConfigError as error:
-            add_error(self._errors, error)
+            add_error(self._errors, error, values)
             return self._errors
         return Edit(self._stored, configuration, secrets, references, tuple(cleared))
 
@@ -322,7 +326,7 @@ class FormReader:
         }
         for known in FIELDS:
             is_empty = not beside.get(known.path) and not known.secret
-            if known.required and is_empty and known.applies(beside):
+            if is_empty and known.is_required(beside):
                 error = known.refuse(Text("must not be empty"))
                 self._errors.setdefault(known.path, error)
 
@@ -374,7 +378,7 @@ class FormReader:
         rows: list[Row] = []
         if self._values.get(f"{ROW_PREFIXES[path]}-key-{MAX_ROWS}"):
             message = Text("there are more than {count} rows", count=MAX_ROWS)
-            add_error(self._errors, ConfigError(message, field=path))
+            self._errors.setdefault(path, ConfigError(message, field=path))
         for entered in entered_rows(self._values, path):
             value = entered.value
             try:
@@ -391,9 +395,8 @@ class FormReader:
                     row=entered.key or Text("row"),
                     message=error.message,
                 )
-                add_error(
-                    self._errors, ConfigError(message, hint=error.hint, field=path)
-                )
+                refused = ConfigError(message, hint=error.hint, field=path)
+                self._errors.setdefault(path, refused)
                 continue
             rows.append(row)
             if entered.secret is not None:

@@ -17,7 +17,7 @@ from outkey.sending.core.configuration.custom_rows import ROW_KINDS, CustomHeade
 from outkey.sending.core.configuration.drafts import ConfigurationDraft
 from outkey.sending.core.configuration.fields import (
     BY_PATH,
-    PATHS_OF_SECRETS,
+    path_of_secret,
     secret_label,
 )
 from outkey.sending.core.configuration.pasted import tidy_secret
@@ -82,7 +82,7 @@ def changed_field(fix: Fix) -> str:
     if fix.changes:
         path = fix.changes[0][0]
         return path if row_number(path) is None else "headers"
-    return PATHS_OF_SECRETS.get(fix.tidied, fix.tidied)
+    return path_of_secret(fix.tidied, {})
 
 
 def _tidy_mark(secret: str, values: Mapping[str, str]) -> str:
@@ -90,8 +90,8 @@ def _tidy_mark(secret: str, values: Mapping[str, str]) -> str:
 
     A secret that is stored already is not in the form.
     """
-    if secret in PATHS_OF_SECRETS:
-        path = PATHS_OF_SECRETS[secret]
+    path = path_of_secret(secret, values)
+    if path in BY_PATH:
         is_entered = values.get(f"secret:{path}") or values.get(f"lines:{path}")
         return f"tidy:{path}" if is_entered else ""
     for path, kind in ROW_KINDS.items():

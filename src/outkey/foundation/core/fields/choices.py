@@ -70,6 +70,7 @@ class Grant(Choice):
     REFRESH_TOKEN = "refresh_token", "Refresh token"
     AUTHORIZATION_CODE = "authorization_code", "Authorization code, in the browser"
     DEVICE_CODE = "device_code", "Device code, in the terminal"
+    JWT_BEARER = "jwt_bearer", "Signed assertion (JWT bearer)"
 
 
 class ClientAuth(Choice):

@@ -142,6 +142,7 @@ class Field:
     or_when: Conditions = ()  # other conditions that it applies under as well
     more_when: tuple[Conditions, ...] = ()  # and still others
     required: bool = False  # when it applies
+    required_when: Conditions = ()  # required under these conditions, not always
     minimum: float = 0
     maximum: float = 0  # of a text, its length
     no_colon: bool = False
@@ -199,6 +200,14 @@ class Field:
             for conditions in self.alternatives
         )
 
+    def is_required(self, values: Mapping[str, object]) -> bool:
+        """Whether it must not be empty beside these values."""
+        if self.required_when:
+            return all(
+                values.get(path) in wanted for path, wanted in self.required_when
+            )
+        return self.required and self.applies(values)
+
     def is_refused(self, values: Mapping[str, object]) -> bool:
         """Whether a document with these values must not set it."""
         return self.is_strict and not self.applies(values)
@@ -215,7 +224,7 @@ class Field:
         given. The place is that of the value in a document; it is the path by default.
         """
         parsed = PARSERS[self.kind](self, value, place)
-        if self.required and not parsed and self.applies(beside or {}):
+        if not parsed and self.is_required(beside or {}):
             raise self.refuse(Text("must not be empty"), place=place)
         return parsed
 

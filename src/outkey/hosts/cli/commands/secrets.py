@@ -39,7 +39,7 @@ def set_secret(
         typer.Argument(
             help=(
                 "The secret: password, token, client_secret, refresh_token,"
-                " consumer_secret, access_token, access_token_secret, private_key,"
+                " private_key, consumer_secret, access_token, access_token_secret,"
                 " secret_access_key, session_token, web_identity_token, secret_key,"
                 " client_key, proxy_password, header:KEY, query:KEY or"
                 " token_header:KEY."

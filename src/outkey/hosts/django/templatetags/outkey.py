@@ -31,9 +31,10 @@ from outkey.foundation.core.text import Text
 from outkey.hosts.django.pages.configurations.form import FormField
 from outkey.hosts.django.pages.lists import Sorting, query_with
 from outkey.hosts.django.translation import translate_text
+from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.fields import (
     BY_PATH,
-    PATHS_OF_SECRETS,
+    path_of_secret,
     secret_label,
 )
 from outkey.sending.core.configuration.health import Health, Status
@@ -75,9 +76,10 @@ def secret_words(name: str) -> str:
 
 
 @register.filter
-def secret_path(name: str) -> str:
+def secret_path(name: str, configuration: Configuration | None) -> str:
     """Return the path of the field that has a secret; a row has none."""
-    return PATHS_OF_SECRETS.get(name, name)
+    settings = {} if configuration is None else configuration.values()
+    return path_of_secret(name, settings)
 
 
 @register.filter

@@ -116,7 +116,8 @@ def _named_key(content: Assertion) -> dict[str, object]:
 
 
 def _with_private(content: Assertion, text: str) -> str:
-    key = _private_key(text.strip(), content.key_name)
+    account = _service_account(text)
+    key = _private_key(account.get("private_key", text).strip(), content.key_name)
     members = key.as_dict(private=True)
     usual = _usual_algorithm(members)
     if (
@@ -137,8 +138,24 @@ def _with_private(content: Assertion, text: str) -> str:
         key = _library("jwk").import_key({**members, "alg": algorithm})
     header: dict[str, object] = {"alg": algorithm}
     header |= {name: members[name] for name in _COPIED_MEMBERS if name in members}
+    if "private_key_id" in account:
+        header["kid"] = account["private_key_id"]
     header |= _named_key(content)
-    return _sign_token(header, content.claims, key, content.key_name)
+    claims = dict(content.claims)
+    if "client_email" in account:
+        claims.setdefault("iss", account["client_email"])
+    return _sign_token(header, claims, key, content.key_name)
+
+
+def _service_account(text: str) -> dict[str, str]:
+    """Return the members of a service account file of Google; {} for any other key."""
+    with suppress(ValueError, RecursionError):
+        members = json.loads(text)
+        if isinstance(members, dict) and members.get("type") == "service_account":
+            return {
+                name: value for name, value in members.items() if isinstance(value, str)
+            }
+    return {}
 
 
 def _usual_algorithm(members: Mapping[str, object]) -> str:

@@ -36,7 +36,7 @@ from outkey.foundation.core.origin import Origin, endpoint_origin
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.body_credentials import credentials_in_body
-from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.configuration import PRIVATE_KEY, Configuration
 from outkey.sending.core.configuration.expiry_warnings import (
     NEW_TOKEN_HINT,
     WARN_DAYS,
@@ -512,9 +512,11 @@ def _secret_findings(
     if configuration.sends_entered_token:
         yield from _value_findings(secret, "token", tidy_token, TOKEN_TRIMMED)
     # A private key is text of several lines, with one more line break at its end.
-    is_key = configuration.oauth2.client_auth is ClientAuth.PRIVATE_KEY_JWT
+    keys = {PRIVATE_KEY}
+    if configuration.oauth2.client_auth is ClientAuth.PRIVATE_KEY_JWT:
+        keys.add("client_secret")
     for name in configuration.needed_secrets():
-        is_tidied = name in SENT_TO_TOKEN_URL and not is_key
+        is_tidied = name in SENT_TO_TOKEN_URL and name not in keys
         if is_tidied or name in OAUTH1_SECRETS:
             yield from _value_findings(secret, name, tidy_value, VALUE_TRIMMED)
     for row in configuration.rows:

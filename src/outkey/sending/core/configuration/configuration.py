@@ -426,7 +426,7 @@ class Configuration:
             return False
         may_be_public = (
             self.oauth2.client_auth is choices.ClientAuth.BODY
-            and self.oauth2.needs_consent
+            and self.oauth2.grant is not choices.Grant.CLIENT_CREDENTIALS
         )
         return not may_be_public or "client_secret" in self.secrets
 
@@ -459,18 +459,26 @@ class Configuration:
         """Return the fields whose URLs a secret is sent to besides the Base URL."""
         if secret in SECRETS_OF_AWS:
             return [STS_URL] if self.uses_aws_role else []
-        # The client certificate identifies us at the Token URL too.
-        is_key = secret == "client_key"  # noqa: S105 - the name of a secret
-        is_sent_there = secret in SENT_TO_TOKEN_URL or (is_key and self.uses_oauth2)
-        is_sent_there = is_sent_there or secret.startswith(f"{TokenHeader.KIND}:")
         paths = []
-        if is_sent_there and self.oauth2.token_url:
+        if self._is_sent_to_token_url(secret) and self.oauth2.token_url:
             paths.append("oauth2.token_url")
         if secret in SENT_TO_PUSHED_URL and self.oauth2.pushed_authorization_url:
             paths.append(PUSHED_URL)
-        if secret in SENT_TO_REQUEST_URL and self.oauth1.request_url:
+        is_signing = secret in SENT_TO_REQUEST_URL
+        if secret == PRIVATE_KEY:
+            is_signing = self.uses_oauth1
+        if is_signing and self.oauth1.request_url:
             paths.append("oauth1.request_url")
         return paths
+
+    def _is_sent_to_token_url(self, secret: str) -> bool:
+        """Whether a secret is for the Token URL: sent there, or to sign for it."""
+        if secret == PRIVATE_KEY:  # one name for the keys of two types
+            return not self.uses_oauth1
+        if secret == "client_key":  # noqa: S105 - the certificate identifies us there too
+            return self.uses_oauth2
+        is_row = secret.startswith(f"{TokenHeader.KIND}:")
+        return is_row or secret in SENT_TO_TOKEN_URL
 
     @property
     def token_binding(self) -> str:
@@ -566,6 +574,7 @@ TOKEN_PLACEHOLDER = "{token}"  # noqa: S105 - a placeholder
 USERNAME_PLACEHOLDER = "{username}"
 TOKEN_PLACEHOLDERS = (TOKEN_PLACEHOLDER, USERNAME_PLACEHOLDER)
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+PRIVATE_KEY = "private_key"
 PROXY_PASSWORD = "proxy_password"  # noqa: S105 - the name of a secret
 LOGIN_LEEWAY = 60.0
 AWS_LEEWAY = 300.0  # sessions last an hour or more

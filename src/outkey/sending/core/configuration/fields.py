@@ -4,6 +4,8 @@ Forms, command line, TOML, documentation and every later host derive from it or 
 tested against it: the name of a field, its place, what it takes and when it applies.
 """
 
+from collections.abc import Mapping
+
 from outkey.foundation.core.fields.choices import AuthenticationType
 from outkey.foundation.core.fields.field_kinds import Field
 from outkey.sending.core.configuration.custom_rows import row_label
@@ -44,13 +46,26 @@ _TYPES_OF_SECTIONS = {
     "oauth1": AuthenticationType.OAUTH1,
 }
 SECRET_LABELS = {field.secret_name: field.label for field in FIELDS if field.secret}
-PATHS_OF_SECRETS = {field.secret_name: field.path for field in FIELDS if field.secret}
+_FIELDS_OF_SECRETS: dict[str, list[Field]] = {}
+for _field in FIELDS:
+    if _field.secret:
+        _FIELDS_OF_SECRETS.setdefault(_field.secret_name, []).append(_field)
 SENT_TO_TOKEN_URL = tuple(field.secret_name for field in FIELDS if field.to_token_url)
 
 
 def secret_label(name: str) -> str:
     """Return a secret as a user knows it: the label of its field, or its row."""
     return SECRET_LABELS.get(name, row_label(name))
+
+
+def path_of_secret(name: str, settings: Mapping[str, object]) -> str:
+    """Return the field of a secret; a row has none.
+
+    Several types may have a secret of one name: it is that of the type in use.
+    """
+    fields = _FIELDS_OF_SECRETS.get(name, ())
+    paths = [field.path for field in fields if field.applies(settings)]
+    return next(iter([*paths, *(field.path for field in fields), name]))
 
 
 def other_type_of(path: str, used: AuthenticationType) -> AuthenticationType | None:

@@ -87,6 +87,9 @@ RULES: Mapping[str, Permission | None] = {
     # Without it a stolen token is of use to anyone.
     "oauth2.dpop": Permission.SET_SECRET,
     # With which key, and for how long, assertions claim what.
+    "oauth2.assertion.issuer": Permission.SET_SECRET,
+    "oauth2.assertion.subject": Permission.SET_SECRET,
+    "oauth2.assertion.audience": Permission.SET_SECRET,
     "oauth2.assertion.key_id": Permission.SET_SECRET,
     "oauth2.assertion.algorithm": Permission.SET_SECRET,
     "oauth2.assertion.lifetime_seconds": Permission.SET_SECRET,

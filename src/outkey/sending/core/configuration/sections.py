@@ -18,6 +18,9 @@ _PLACEHOLDER = re.compile(r"\{[A-Za-z_][A-Za-z0-9_]*\}")
 class AssertionSettings:
     """The assertions of the OAuth 2.0 tab: what signed tokens state (RFC 7523)."""
 
+    issuer: str
+    subject: str
+    audience: str
     key_id: str
     scope_in: choices.ScopePlace
     algorithm: choices.AssertionAlgorithm | None
@@ -54,7 +57,7 @@ class OAuth2Settings:
     @property
     def signs_assertions(self) -> bool:
         """Whether token requests have an assertion that outkey signs."""
-        return self.client_auth in {
+        return self.grant is choices.Grant.JWT_BEARER or self.client_auth in {
             choices.ClientAuth.PRIVATE_KEY_JWT,
             choices.ClientAuth.CLIENT_SECRET_JWT,
         }
@@ -62,7 +65,11 @@ class OAuth2Settings:
     @property
     def needs_consent(self) -> bool:
         """Whether a user has to authorize the grant before there is a token."""
-        return self.grant is not choices.Grant.CLIENT_CREDENTIALS
+        return self.grant in {
+            choices.Grant.AUTHORIZATION_CODE,
+            choices.Grant.DEVICE_CODE,
+            choices.Grant.REFRESH_TOKEN,
+        }
 
     @property
     def pushes_authorization(self) -> bool:

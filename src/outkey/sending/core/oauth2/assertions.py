@@ -44,6 +44,31 @@ def client_assertion(
     )
 
 
+def bearer_assertion(
+    settings: OAuth2Settings, key: Secret, *, now: float, number: str
+) -> Assertion:
+    """Return the assertion that is a grant (RFC 7523 §2.1).
+
+    Without any issuer it is the one that a service account file names, which Google
+    expects as the subject only where it is another account.
+    """
+    shape = settings.assertion
+    issuer = shape.issuer or settings.client_id
+    named = {
+        "iss": issuer,
+        "sub": shape.subject or issuer,
+        "aud": shape.audience or settings.issuer or settings.token_url,
+    }
+    stated = {name: text for name, text in named.items() if text}
+    return Assertion(
+        claims={**stated, **_usual_claims(settings, now, number)},
+        key=key,
+        key_name="private_key",
+        algorithm=str(shape.algorithm or ""),
+        key_id=shape.key_id,
+    )
+
+
 def _usual_claims(
     settings: OAuth2Settings, now: float, number: str
 ) -> dict[str, object]:

@@ -51,7 +51,8 @@ def prove(
     match settings.client_auth:
         case ClientAuth.BODY:
             if "client_secret" not in configuration.needed_secrets():
-                return Proof(parameters=(identity,))
+                # An assertion may be the only proof (RFC 7521 §4.1).
+                return Proof(parameters=(identity,) if settings.client_id else ())
             return Proof(parameters=(identity, ("client_secret", client_secret())))
         case ClientAuth.BASIC | ClientAuth.BASIC_RAW as way:
             encode = _encode if way is ClientAuth.BASIC else str

@@ -19,6 +19,7 @@ from outkey.sending.core.oauth2.responses import failure
 from outkey.sending.core.request.message import Header, Request, Source
 
 _REQUEST_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]{1,2000}")
+JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _WELL_KNOWN = "/.well-known/"
 _METADATA = {
@@ -35,6 +36,14 @@ def client_credentials(configuration: Configuration) -> Parameters:
     # Zoom has its own grant_type; everything else is the same.
     grant = configuration.oauth2.extra.get("grant_type", "client_credentials")
     return [("grant_type", grant), *_requested_parameters(configuration)]
+
+
+def jwt_bearer(configuration: Configuration) -> Parameters:
+    """Request a token with an assertion (RFC 7523 §2.1), which is added when sending.
+
+    A provider accepts an assertion once, and the request may be retried.
+    """
+    return [("grant_type", JWT_BEARER), *_requested_parameters(configuration)]
 
 
 def refresh(configuration: Configuration, token: Secret) -> Parameters:

@@ -16,6 +16,7 @@ from typing import Self
 from outkey.foundation.core.fields.choices import Grant
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import (
+    PRIVATE_KEY,
     SECRETS_OF_AWS,
     SECRETS_OF_LOGIN,
     Configuration,
@@ -347,10 +348,13 @@ def basis_of(configuration: Configuration) -> str:
         dict(settings.extra),
         settings.dpop,
     ]
-    credential = [
+    credential: list[object] = [
         settings.client_auth,
         _secret_version_of(configuration, "client_secret"),
     ]
+    if settings.grant is Grant.JWT_BEARER:
+        permissions.append(asdict(settings.assertion))
+        credential.append(_secret_version_of(configuration, PRIVATE_KEY))
     parts = [hash_of(part) for part in (consent, permissions, credential)]
     entered_token = ""
     if settings.grant is Grant.REFRESH_TOKEN:

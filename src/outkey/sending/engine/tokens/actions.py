@@ -56,8 +56,7 @@ _PASSING = frozenset(
     )
 )
 _WITHOUT_TOKEN = (State.NONE, State.REAUTHORIZATION_NEEDED)
-# None: a login has no grant.
-_WITHOUT_USER = (None, Grant.CLIENT_CREDENTIALS, Grant.REFRESH_TOKEN)
+_WITH_USER = (Grant.AUTHORIZATION_CODE, Grant.DEVICE_CODE)
 _SLOWER = 5.0  # RFC 8628 §3.5: what slow_down asks for
 
 
@@ -119,7 +118,7 @@ class TokenActions:
             return actions
         if grant is Grant.AUTHORIZATION_CODE:
             actions.add(TokenAction.CONNECT)
-        if grant in _WITHOUT_USER or status.state not in _WITHOUT_TOKEN:
+        if grant not in _WITH_USER or status.state not in _WITHOUT_TOKEN:
             actions.add(TokenAction.RENEW)
         if status.state is not State.NONE:
             actions.add(TokenAction.FORGET)

@@ -10,9 +10,10 @@ from outkey.foundation.core.fields.choices import Grant
 from outkey.foundation.core.origin import parse_url
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
-from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.configuration import PRIVATE_KEY, Configuration
 from outkey.sending.core.configuration.fields import SENT_TO_TOKEN_URL
 from outkey.sending.core.oauth2 import grants
+from outkey.sending.core.oauth2.assertions import bearer_assertion
 from outkey.sending.core.oauth2.client_auth import Parameters, prove
 from outkey.sending.core.oauth2.responses import (
     failure,
@@ -117,6 +118,8 @@ class OAuth2Source:
 
     def _parameters(self, leased: TokenState, request: TokenRequest) -> Parameters:
         """Return the parameters of the token request."""
+        if self.configuration.oauth2.grant is Grant.JWT_BEARER:
+            return grants.jwt_bearer(self.configuration)
         if not self.configuration.needs_consent:
             return grants.client_credentials(self.configuration)
         token = leased.content.refresh if leased.content else None
@@ -192,11 +195,21 @@ class OAuth2Source:
     ) -> Request:
         context = self.context
         configuration = self.configuration
+        now = context.moment(configuration, parse_url(url).origin)
+        if ("grant_type", grants.JWT_BEARER) in parameters:
+            assertion = bearer_assertion(
+                configuration.oauth2,
+                context.open(configuration, PRIVATE_KEY),
+                now=now,
+                number=context.signer.fresh(),
+            )
+            signed = context.signer.assertion(assertion)
+            parameters = [*parameters, ("assertion", signed)]
         client_proof = prove(
             configuration,
             context.opener(configuration),
             context.signer.assertion,
-            now=context.moment(configuration, parse_url(url).origin),
+            now=now,
             number=context.signer.fresh(),
         )
         request = grants.post(configuration, url, parameters, client_proof)

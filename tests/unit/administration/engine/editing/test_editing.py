@@ -56,6 +56,7 @@ from outkey.testing import MemoryAudit, configuration, fake_gateway
 from outkey.testing.fakes.basic import FakeWorld
 from outkey.testing.fakes.storage import MemoryStorage
 from unit.administration.engine.editing.test_changes import Office
+from unit.sending.core.configuration.test_oauth2_fields import oauth
 
 EVERYTHING = frozenset(Permission)
 EDITOR = frozenset(
@@ -369,11 +370,21 @@ def test_there_are_not_more_rows_than_a_request_can_have() -> None:
 
 def test_errors_go_to_the_field_of_the_form() -> None:
     errors: Errors = {}
-    add_error(errors, HeaderConflict("two sources"))
-    add_error(errors, ConfigError("first", field="client_secret"))
-    add_error(errors, ConfigError("second", field="client_secret"))
-    add_error(errors, AuditUnavailable())
-    assert list(errors) == ["headers", "oauth2.client_secret", ""]
+    settings = oauth(grant="jwt_bearer").values()
+    add_error(errors, HeaderConflict("two sources"), settings)
+    add_error(errors, ConfigError("first", field="client_secret"), settings)
+    add_error(errors, ConfigError("second", field="client_secret"), settings)
+    add_error(errors, AuditUnavailable(), settings)
+    add_error(errors, ConfigError("third", field="private_key"), settings)
+    others = {"authentication_type": "oauth1", "oauth1.signature_method": "RSA-SHA1"}
+    add_error(errors, ConfigError("fourth", field="private_key"), others)
+    assert list(errors) == [
+        "headers",
+        "oauth2.client_secret",
+        "",
+        "oauth2.private_key",
+        "oauth1.private_key",
+    ]
     assert errors["oauth2.client_secret"].message == "first"
 
 

@@ -1,6 +1,8 @@
 """What the key vouches for, and that nothing else is believed of the database."""
 
 from dataclasses import replace
+from operator import attrgetter
+from typing import Any
 
 import pytest
 from tests.unit.administration.engine.editing.test_changes import DOCUMENT, Office
@@ -377,13 +379,11 @@ def test_a_setting_that_guides_secrets_is_not_changed_in_the_database(
     office = office_with_token()
     stored = office.registry.get("acme")
     section, _, name = path.rpartition(".")
-    other: object = "another"
-    if section:
-        forged = replace(
-            stored, **{section: replace(getattr(stored, section), **{name: other})}
-        )  # type: ignore[arg-type]
-    else:
-        forged = replace(stored, **{name: other})  # type: ignore[arg-type]
+    forged: Any = "another"
+    while section:
+        forged = replace(attrgetter(section)(stored), **{name: forged})
+        section, _, name = section.rpartition(".")
+    forged = replace(stored, **{name: forged})
     assert office.secrets.voucher(forged).differences(forged) == [path]
     with pytest.raises(SecretUnreadable):
         office.sender.open(forged, "token")

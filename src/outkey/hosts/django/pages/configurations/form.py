@@ -67,6 +67,12 @@ class FormField:
         return condition_as_json(self.field)
 
     @property
+    def required_when(self) -> str:
+        """When it is marked as required; empty for always or never."""
+        conditions = self.field.required_when
+        return json.dumps([conditions]) if conditions else ""
+
+    @property
     def input_type(self) -> str:
         """The `type` of the HTML input."""
         return INPUT_TYPES.get(self.field.kind, "text")

@@ -108,7 +108,7 @@ def save(request: HttpRequest, stored: Configuration | None) -> HttpResponse:
         )
     except OutkeyError as error:
         errors: Errors = {}
-        add_error(errors, error)
+        add_error(errors, error, edit.configuration.values())
         return form_page(request, stored, posted=values, errors=errors)
     saved = administration.current(edit.configuration.name)
     if good_test:

@@ -17,6 +17,20 @@ BY_LOGIN = (*BY_BEARER, ("token_source", ("login",)))
 BY_OAUTH2 = (*BY_BEARER, ("token_source", ("oauth2",)))
 BY_REFRESH_TOKEN = (*BY_OAUTH2, ("oauth2.grant", ("refresh_token",)))
 BY_AUTHORIZATION_CODE = (*BY_OAUTH2, ("oauth2.grant", ("authorization_code",)))
+BY_JWT_BEARER = (*BY_OAUTH2, ("oauth2.grant", ("jwt_bearer",)))
+# An assertion names its issuer, so that the provider need not be told a client.
+BY_NAMED_CLIENT = (
+    *BY_OAUTH2,
+    (
+        "oauth2.grant",
+        (
+            "client_credentials",
+            "refresh_token",
+            "authorization_code",
+            "device_code",
+        ),
+    ),
+)
 BY_SIGNED_CLIENT = (
     *BY_OAUTH2,
     ("oauth2.client_auth", ("private_key_jwt", "client_secret_jwt")),

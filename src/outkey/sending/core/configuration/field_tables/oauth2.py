@@ -7,6 +7,8 @@ from outkey.foundation.core.fields.field_kinds import Field, Kind, Tab
 from outkey.sending.core.configuration.field_tables.conditions import (
     BY_AUTHORIZATION_CODE,
     BY_DEVICE_CODE,
+    BY_JWT_BEARER,
+    BY_NAMED_CLIENT,
     BY_OAUTH2,
     BY_REFRESH_TOKEN,
     BY_SIGNED_CLIENT,
@@ -14,7 +16,15 @@ from outkey.sending.core.configuration.field_tables.conditions import (
 
 oauth2 = partial(Field, Tab.OAUTH2, when=BY_OAUTH2)  # unless a row says more
 rare_oauth2 = partial(Field, Tab.OAUTH2, when=BY_OAUTH2, rare=True)
-assertion = partial(Field, Tab.OAUTH2, when=BY_SIGNED_CLIENT, rare=True, is_strict=True)
+assertion = partial(
+    Field,
+    Tab.OAUTH2,
+    when=BY_SIGNED_CLIENT,
+    or_when=BY_JWT_BEARER,
+    rare=True,
+    is_strict=True,
+)
+grant_assertion = partial(Field, Tab.OAUTH2, when=BY_JWT_BEARER, is_strict=True)
 
 FIELDS: tuple[Field, ...] = (
     oauth2(
@@ -39,7 +49,7 @@ FIELDS: tuple[Field, ...] = (
         "oauth2.client_id",
         "Client ID",
         Kind.TEXT,
-        required=True,
+        required_when=BY_NAMED_CLIENT,
         help="The ID that the provider has given this application.",
     ),
     oauth2(
@@ -200,6 +210,37 @@ FIELDS: tuple[Field, ...] = (
         Kind.ROWS,
         is_strict=True,
         help="Rows of Key, Value and Secret, sent to the Token URL only.",
+    ),
+    grant_assertion(
+        "oauth2.private_key",
+        "Private Key",
+        Kind.SECRET,
+        required=True,
+        to_token_url=True,
+        lines=True,
+        help=(
+            "The key that signs assertions: as unencrypted PEM, as JWK, or a service"
+            " account file of Google, which names issuer and key ID too."
+        ),
+    ),
+    grant_assertion(
+        "oauth2.assertion.issuer",
+        "Issuer of assertions",
+        Kind.TEXT,
+        help="Who signs (iss); by default the Client ID, or as the key file names it.",
+    ),
+    grant_assertion(
+        "oauth2.assertion.subject",
+        "Subject of assertions",
+        Kind.TEXT,
+        help="For whom tokens are requested (sub); by default the issuer.",
+    ),
+    grant_assertion(
+        "oauth2.assertion.audience",
+        "Audience of assertions",
+        Kind.TEXT,
+        rare=True,
+        help="For whom assertions are (aud); by default Issuer, else the Token URL.",
     ),
     assertion(
         "oauth2.assertion.key_id",
