@@ -89,7 +89,7 @@ def token_request_of(preset: Preset, method: PresetMethod) -> list[str]:
         for header in request.headers
         if header.name not in {*OF_TRANSPORT, "User-Agent"}
     ]
-    target = f"{request.origin}{reveal(request.secret_target or request.target)}"
+    target = f"{request.origin}{reveal(request.wire_target())}"
     body = ASSERTION.sub(decoded, reveal(request.body))
     return [f"{request.method} {target}", *headers, body]
 
