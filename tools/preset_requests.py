@@ -32,6 +32,7 @@ REQUESTS = FOLDER / "preset_requests.json"
 TOKEN_REQUESTS = FOLDER / "preset_token_requests.json"
 SECRET = "a-value"  # noqa: S105 - of every secret
 ADDRESS = "93.184.215.14"  # any public one
+OF_ITSELF = frozenset({"client_credentials", "jwt_bearer"})
 SIGNED = {ClientAuth.PRIVATE_KEY_JWT}
 ASSERTION = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
 OF_TRANSPORT = frozenset({"Host", "Accept-Encoding", "Content-Length"})
@@ -68,17 +69,16 @@ def fetches_token(method: PresetMethod) -> bool:
     """Whether outkey gets a token by what is entered, without a user."""
     if method.table.get("token_source") == "login":
         return True
-    return method.table.get("oauth2", {}).get("grant") == "client_credentials"
+    return method.table.get("oauth2", {}).get("grant") in OF_ITSELF
 
 
 def token_request_of(preset: Preset, method: PresetMethod) -> list[str]:
     """Return the request for a token as it leaves, with its assertion decoded."""
     made = example_of(preset, method)
     url = made.oauth2.token_url if made.uses_oauth2 else made.base_url
-    secret = private_key() if made.oauth2.client_auth in SIGNED else SECRET
     world = fake_gateway(
         made,
-        secrets=dict.fromkeys(made.needed_secrets(), secret),
+        secrets=secrets_of(made, method),
         names={urlsplit(url).hostname or "": (ADDRESS,)},
     )
     with suppress(OutkeyError):  # since the fake response has no token
@@ -92,6 +92,24 @@ def token_request_of(preset: Preset, method: PresetMethod) -> list[str]:
     target = f"{request.origin}{reveal(request.wire_target())}"
     body = ASSERTION.sub(decoded, reveal(request.body))
     return [f"{request.method} {target}", *headers, body]
+
+
+def secrets_of(made: Configuration, method: PresetMethod) -> dict[str, str]:
+    """Return all secrets of a method, each in a form that can be used."""
+    secrets = dict.fromkeys(method.secrets, SECRET)
+    oauth2 = made.oauth2
+    if oauth2.client_auth in SIGNED:
+        secrets["client_secret"] = private_key()
+    if "private_key" in secrets:
+        is_named = oauth2.client_id or oauth2.assertion.issuer
+        secrets["private_key"] = private_key() if is_named else service_account()
+    return secrets
+
+
+def service_account() -> str:
+    """Return a file of Google's, which names the account besides its key."""
+    account = {"type": "service_account", "client_email": "erp@acme.example"}
+    return json.dumps(account | {"private_key_id": "1", "private_key": private_key()})
 
 
 @cache
