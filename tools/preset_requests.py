@@ -8,6 +8,7 @@ import json
 import re
 from base64 import urlsafe_b64decode
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -24,7 +25,7 @@ from outkey.administration.core.presets.presets import Preset, PresetMethod
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.fields.choices import ClientAuth
 from outkey.foundation.core.secret import Secret
-from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.configuration import Configuration, successor
 from outkey.testing import fake_gateway
 
 FOLDER = Path(__file__).parents[1] / "tests" / "unit"
@@ -74,7 +75,7 @@ def fetches_token(method: PresetMethod) -> bool:
 
 def token_request_of(preset: Preset, method: PresetMethod) -> list[str]:
     """Return the request for a token as it leaves, with its assertion decoded."""
-    made = example_of(preset, method)
+    made = with_secrets(example_of(preset, method), method)
     url = made.oauth2.token_url if made.uses_oauth2 else made.base_url
     world = fake_gateway(
         made,
@@ -92,6 +93,14 @@ def token_request_of(preset: Preset, method: PresetMethod) -> list[str]:
     target = f"{request.origin}{reveal(request.wire_target())}"
     body = ASSERTION.sub(decoded, reveal(request.body))
     return [f"{request.method} {target}", *headers, body]
+
+
+def with_secrets(made: Configuration, method: PresetMethod) -> Configuration:
+    """Return a configuration that has all secrets of its method, also optional ones."""
+    states = {
+        name: successor(None, made.binding_of(name), None) for name in method.secrets
+    }
+    return replace(made, secrets=states)
 
 
 def secrets_of(made: Configuration, method: PresetMethod) -> dict[str, str]:
