@@ -114,6 +114,12 @@ SHAPES: Mapping[StateKind, Shape] = {
         "hours": list_of(pair_of(is_count, is_count)),
         "refused": is_count,
     },
+    StateKind.CSRF: {
+        "serial": is_count,
+        "origin": is_text,
+        "sealed": is_text,
+        "facts": is_table,
+    },
     StateKind.DATABASE: {},
     StateKind.HOLD: {},
     StateKind.HOOK_ACTIVITY: {

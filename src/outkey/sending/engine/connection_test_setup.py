@@ -37,6 +37,7 @@ def prepare_test(
             secrets=draft.secrets,
             tokens=draft.tokens,
             token_cache=TokenCache(),
+            csrf_cache=TokenCache(),
             lockout_guard=LockoutGuard(),
         )
     limits = replace(configuration.limits, retries=0)

@@ -68,6 +68,9 @@ class Tokens(Protocol):
         serial differs.
         """
 
+    def csrf(self) -> Tokens:
+        """Return where CSRF tokens are stored, which are beside these."""
+
     def now(self) -> float:
         """Return Unix time by a clock that all processes share."""
 

@@ -17,7 +17,14 @@ class MemoryTokens:
         self._states: dict[str, TokenState] = {}
         self._lock = ProcessLock()
         self._key = os.urandom(32)
+        self._csrf: MemoryTokens | None = None
         self.now = now
+
+    def csrf(self) -> "MemoryTokens":
+        with self._lock:
+            if self._csrf is None:
+                self._csrf = MemoryTokens(self.now)
+            return self._csrf
 
     def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
         state = self._states.get(configuration.name, TokenState())

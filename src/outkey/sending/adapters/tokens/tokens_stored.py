@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from outkey.foundation.core.secret import Secret
     from outkey.foundation.ports.database import Database, StateRows
     from outkey.sending.adapters.secrets.secrets_stored import Keyrings
+    from outkey.sending.adapters.tokens.csrf_stored import StoredCsrfTokens
     from outkey.sending.core.configuration.configuration import Configuration
     from outkey.sending.core.oauth2.token import TokenState
     from outkey.sending.ports.storage import ConfigurationRows, TokenRows
@@ -41,6 +42,11 @@ class StoredTokens:
         self._database = database
         self._configurations = configurations
         self._states = states
+
+    def csrf(self) -> StoredCsrfTokens:
+        from outkey.sending.adapters.tokens.csrf_stored import StoredCsrfTokens  # noqa: PLC0415
+
+        return StoredCsrfTokens(self._states, self._keys, self._database)
 
     def refuse_renewal(self) -> None:
         refuse_on_hold(self._states.read(StateKind.HOLD))

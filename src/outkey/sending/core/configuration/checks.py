@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 
 from outkey.foundation.core.errors import (
     AuthenticationRequired,
+    ConfigError,
     EgressDenied,
     InactiveConfiguration,
     OutkeyError,
@@ -32,7 +33,7 @@ from outkey.foundation.core.findings.checks import (
     error_finding,
 )
 from outkey.foundation.core.moments import day_of
-from outkey.foundation.core.origin import Origin, endpoint_origin
+from outkey.foundation.core.origin import Origin, build_target, endpoint_origin
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.body_credentials import credentials_in_body
@@ -200,6 +201,7 @@ def refuse_unsavable(configuration: Configuration) -> None:
     _refuse_ip_addresses(configuration)
     _refuse_login(configuration, lambda _name: ANY_SECRET)
     _refuse_conflicts(configuration, lambda _name: ANY_SECRET)
+    _refuse_odd_csrf_path(configuration)
     _refuse_odd_statuses(configuration)
     _refuse_key_in_test_path(configuration)
     _refuse_odd_test_body(configuration)
@@ -267,6 +269,16 @@ def is_key_parameter(name: str, value: str) -> bool:
         return False
     has_digit = any(map(str.isdigit, value))
     return is_secret_value(value) or (len(value) >= SHORTEST_KEY and has_digit)
+
+
+def _refuse_odd_csrf_path(configuration: Configuration) -> None:
+    """Refuse a CSRF path that leads elsewhere, or is no path."""
+    if not configuration.csrf.path:
+        return
+    try:
+        build_target(configuration.base, configuration.csrf.path)
+    except ConfigError as error:
+        raise ConfigError(error.message, hint=error.hint, field="csrf.path") from None
 
 
 def _refuse_odd_statuses(configuration: Configuration) -> None:
@@ -389,7 +401,9 @@ def _refuse_proxy_address(proxy: Origin) -> None:
 
 def _refuse_conflicts(configuration: Configuration, secret: SecretOpener) -> None:
     """Refuse what cannot be made into a request, such as a header with two sources."""
-    request = Request("GET", configuration.base.origin, "/")
+    # By a method that carries all that there is.
+    method = configuration.csrf.methods[0] if configuration.csrf.path else "GET"
+    request = Request(method, configuration.base.origin, "/")
     kind = "DPoP" if configuration.uses_dpop else "Bearer"
     authenticated_request(request, configuration, secret, AccessToken(ANY_SECRET, kind))
 

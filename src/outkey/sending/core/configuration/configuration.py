@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from outkey.foundation.core.errors import ConfigError, SecretRebindRequired
 from outkey.foundation.core.fields import choices
-from outkey.foundation.core.fields.field_kinds import Field, Kind
+from outkey.foundation.core.fields.field_kinds import Field, Kind, check_method
 from outkey.foundation.core.origin import (
     Location,
     Origin,
@@ -44,6 +44,7 @@ from outkey.sending.core.configuration.reference import Reference
 from outkey.sending.core.configuration.sections import (
     AssertionSettings,
     AwsSettings,
+    CsrfSettings,
     Limits,
     LoginSettings,
     OAuth1Settings,
@@ -52,7 +53,12 @@ from outkey.sending.core.configuration.sections import (
     TlsSettings,
     Verification,
 )
-from outkey.sending.core.request.headers import check_name, check_value, is_header_name
+from outkey.sending.core.request.headers import (
+    check_name,
+    check_value,
+    is_header_name,
+    is_settable_name,
+)
 from outkey.sending.core.vault.envelope import SealedRow
 
 
@@ -118,6 +124,7 @@ class Configuration:
     oauth1: OAuth1Settings
     login: LoginSettings
     aws: AwsSettings
+    csrf: CsrfSettings
     proxy: ProxySettings
     tls: TlsSettings
     limits: Limits
@@ -201,6 +208,10 @@ class Configuration:
         if not self.step_urls or origin == self.base.origin:
             return self.tls
         return replace(self.tls, client_certificate="")
+
+    def needs_csrf_token(self, method: str) -> bool:
+        """Whether requests of a method carry a CSRF token."""
+        return bool(self.csrf.path) and method in self.csrf.methods
 
     @property
     def renews_token(self) -> bool:
@@ -570,6 +581,7 @@ def _changed_url(label: str) -> Text:
 
 
 MAX_NAMES = 10
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})  # RFC 9110 §9.2.1
 TOKEN_PLACEHOLDER = "{token}"  # noqa: S105 - a placeholder
 USERNAME_PLACEHOLDER = "{username}"
 TOKEN_PLACEHOLDERS = (TOKEN_PLACEHOLDER, USERNAME_PLACEHOLDER)
@@ -593,6 +605,7 @@ SECTIONS = {
     "oauth1": OAuth1Settings,
     "login": LoginSettings,
     "aws": AwsSettings,
+    "csrf": CsrfSettings,
     "proxy": ProxySettings,
     "tls": TlsSettings,
     "limits": Limits,
@@ -654,6 +667,7 @@ def build(  # noqa: PLR0913 - rows of three kinds, and secrets in two forms
     _refuse_two_hosts(parsed)
     refuse_odd_aws(parsed)
     refuse_unusable_oauth1(parsed)
+    _check_csrf(parsed)
     for header in (*headers, *token_headers):
         check_name(header.key, field="headers")
         check_value(header.value, field=header.secret_field)
@@ -707,6 +721,24 @@ def _check_token_value(text: str) -> None:
         raise BY_PATH[path].refuse(
             Text("may contain {names} only", names=" and ".join(TOKEN_PLACEHOLDERS))
         )
+
+
+def _check_csrf(values: Mapping[str, object]) -> None:
+    """Refuse a CSRF token that cannot be fetched or sent."""
+    if not values["csrf.path"]:
+        return
+    name = str(values["csrf.header"])
+    if not is_settable_name(name):
+        raise BY_PATH["csrf.header"].refuse(Text("must be the name of a header"))
+    methods = values["csrf.methods"]
+    assert isinstance(methods, tuple)  # noqa: S101 - for the type checker
+    if not methods:
+        raise BY_PATH["csrf.methods"].refuse(Text("must not be empty"))
+    for method in methods:
+        if check_method(method, field="csrf.methods") != method or method in _SAFE:
+            raise BY_PATH["csrf.methods"].refuse(
+                Text("must be methods that change something, such as POST")
+            )
 
 
 def _refuse_two_hosts(values: Mapping[str, object]) -> None:

@@ -13,6 +13,7 @@ from outkey.sending.core.configuration.field_tables import (
     authentication,
     aws,
     connection,
+    csrf,
     general,
     login,
     oauth1,
@@ -29,6 +30,7 @@ FIELDS: tuple[Field, ...] = (
     *login.FIELDS,
     *aws.FIELDS,
     *request.FIELDS,
+    *csrf.FIELDS,
     *connection.FIELDS,
     *verification.FIELDS,
 )

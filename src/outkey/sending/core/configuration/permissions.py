@@ -134,6 +134,11 @@ RULES: Mapping[str, Permission | None] = {
     "aws.session_name": Permission.SET_SECRET,
     "aws.external_id": Permission.SET_SECRET,
     "aws.duration_seconds": None,  # only when a session is renewed
+    # Which part of which response is sent back, and in which header.
+    "csrf.path": Permission.SET_SECRET,
+    "csrf.header": Permission.SET_SECRET,
+    "csrf.methods": Permission.SET_SECRET,
+    "csrf.lifetime_seconds": None,
     "script_enabled": Permission.EDIT_SCRIPT,
     "script": Permission.EDIT_SCRIPT,
     # Whom we trust to be the origin, and the file that identifies us.

@@ -179,10 +179,7 @@ def new_row(configuration: Configuration, record: str) -> ConfigurationRow:
 
 def settings_of(configuration: Configuration) -> dict[str, object]:
     """Return the settings by path as JSON has them: dates become text."""
-    settings = {
-        path: value.isoformat() if isinstance(value, date) else value
-        for path, value in configuration.values().items()
-    }
+    settings = {path: _as_json(value) for path, value in configuration.values().items()}
     for path, rows in zip(_STORED_ROWS, _read_rows(configuration), strict=True):
         if rows:
             settings[path] = [
@@ -190,6 +187,13 @@ def settings_of(configuration: Configuration) -> dict[str, object]:
                 for row in rows
             ]
     return settings
+
+
+def _as_json(value: object) -> object:
+    """Return a value as it is read from JSON."""
+    if isinstance(value, tuple):
+        return list(value)
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def read_former_names(names: object) -> tuple[tuple[str, float], ...]:

@@ -171,6 +171,16 @@ class AwsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CsrfSettings:
+    """The CSRF token that requests of some methods carry; none without a path."""
+
+    path: str
+    header: str
+    methods: tuple[str, ...]
+    lifetime_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class ProxySettings:
     """The Proxy tab: the proxy that requests go through; none without a URL."""
 

@@ -394,6 +394,23 @@ def aws_basis_of(configuration: Configuration) -> str:
     return f"{hash_of(parts)}:::"
 
 
+def csrf_basis_of(configuration: Configuration) -> str:
+    """Return the same for a CSRF token: whose it is, and how it is fetched."""
+    settings = configuration.csrf
+    parts = [
+        configuration.base_url,
+        [settings.path, settings.header, settings.lifetime_seconds],
+        configuration.authentication_type,
+        configuration.token_source,
+        configuration.username,
+        [
+            _secret_version_of(configuration, name)
+            for name in sorted(configuration.needed_secrets())
+        ],
+    ]
+    return f"{hash_of(parts)}:::"
+
+
 def _secret_version_of(configuration: Configuration, name: str) -> object:
     """Return a value that changes with a secret, unless that is a reference."""
     state = configuration.secrets.get(name)

@@ -26,6 +26,7 @@ from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.digest import ANY_USE
 from outkey.sending.core.request.flow import (
     NeedBodyHash,
+    NeedCsrfToken,
     NeedNonce,
     NeedProof,
     NeedSignature,
@@ -208,6 +209,8 @@ def authenticated_request(  # noqa: PLR0913 - what the steps of the schemes need
         step = next(flow)
         while not isinstance(step, Send):
             match step:
+                case NeedCsrfToken():
+                    step = flow.send(PLACEHOLDER)
                 case NeedToken():
                     step = flow.send(token or _placeholder_for(configuration))
                 case NeedProof(about, used):

@@ -79,14 +79,15 @@ def cookie_values(header: Secret) -> list[Secret]:
     return header.derive_all(_long_values)
 
 
-def without_cookie(header: Secret, name: str) -> Secret:
-    """Return a header Cookie without the cookie of this name; it may be empty."""
+def merged_cookies(header: Secret, stronger: Secret) -> Secret:
+    """Return two headers Cookie as one; of each name the stronger one's cookie."""
+    return Secret.joined(header, COOKIE_SEPARATOR, stronger).derive(_last_of_each)
 
-    def others(text: str) -> str:
-        pairs = text.split(COOKIE_SEPARATOR)
-        return COOKIE_SEPARATOR.join(p for p in pairs if p.partition("=")[0] != name)
 
-    return header.derive(others)
+def _last_of_each(header: str) -> str:
+    pairs = (pair.partition("=") for pair in header.split(COOKIE_SEPARATOR))
+    cookies = {name: value for name, _, value in pairs}
+    return COOKIE_SEPARATOR.join(f"{name}={value}" for name, value in cookies.items())
 
 
 def _long_values(header: str) -> list[str]:

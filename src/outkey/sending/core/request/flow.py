@@ -41,6 +41,12 @@ class NeedToken(NamedTuple):
     token_was_refused: bool = False
 
 
+class NeedCsrfToken(NamedTuple):
+    """The scheme needs a CSRF token; another one than `rejected`, if that is set."""
+
+    rejected: AccessToken | None = None
+
+
 class NeedProof(NamedTuple):
     """Prove for this request that we have the key of the token (RFC 9449)."""
 
@@ -88,6 +94,7 @@ class StoreNonce(NamedTuple):
 AuthStep = (
     Send
     | NeedToken
+    | NeedCsrfToken
     | NeedProof
     | NeedSignature
     | RunScript
@@ -116,6 +123,13 @@ def need_token(
 ) -> Generator[AuthStep, AccessToken, AccessToken]:
     """Ask for a token."""
     return (yield NeedToken(rejected, token_was_refused))
+
+
+def need_csrf_token(
+    rejected: AccessToken | None = None,
+) -> Generator[AuthStep, AccessToken, AccessToken]:
+    """Ask for a CSRF token."""
+    return (yield NeedCsrfToken(rejected))
 
 
 def need_proof(

@@ -17,7 +17,7 @@ from outkey.sending.core.configuration.configuration import (
     parse_token_header,
 )
 from outkey.sending.core.oauth2.token import AccessToken
-from outkey.sending.core.request.cookies import COOKIE_SEPARATOR, without_cookie
+from outkey.sending.core.request.cookies import merged_cookies
 from outkey.sending.core.request.headers import check_token, check_value, tidy_token
 from outkey.sending.core.request.message import Header, Request, Source
 
@@ -76,8 +76,7 @@ def with_token(
     if place.kind == "query":
         return with_parameter(request, name, value)
     if place.kind == "cookie":
-        _refuse_second_cookie(request)
-        name = "Cookie"
+        return with_cookies(request, value)
     header = Header(name, value, Source.AUTHENTICATION)
     return request.with_headers((*request.headers, header))
 
@@ -86,24 +85,43 @@ def with_session(
     request: Request, configuration: Configuration, token: AccessToken
 ) -> Request:
     """Return a request with a token, and with the cookies of the login it is from."""
-    cookies = token.cookies
     if configuration.uses_cookies_only:
-        cookies = token.value
-    else:
-        request = with_token(request, configuration, token.value, token.kind)
-    if cookies is None:
-        return request
-    place, name = configuration.token_place
-    if place == "cookie" and not configuration.uses_cookies_only:
-        *others, header = request.headers
-        rest = without_cookie(cookies, name)
-        if not rest:
-            return request
-        value = Secret.joined(header.value, COOKIE_SEPARATOR, rest)
-        return request.with_headers((*others, header._replace(value=value)))
-    _refuse_second_cookie(request)
+        return with_cookies(request, token.value)
+    if token.cookies is not None:
+        request = with_cookies(request, token.cookies)
+    return with_token(request, configuration, token.value, token.kind)
+
+
+def with_cookies(request: Request, cookies: Secret) -> Request:
+    """Return a request with cookies, beside those that it has for authentication.
+
+    Of each name the newest counts, which was added first: that of a CSRF token, which
+    was fetched with the cookies of the login.
+    """
+    others = []
+    for header in request.headers:
+        if header.name.lower() != "cookie":
+            others.append(header)
+        elif header.source is Source.AUTHENTICATION and isinstance(
+            header.value, Secret
+        ):
+            cookies = merged_cookies(cookies, header.value)
+        else:
+            raise ParameterConflict(
+                Text("the header Cookie is set by a row and by the token"),
+                field="header:Cookie",
+            )
     header = Header("Cookie", cookies, Source.AUTHENTICATION)
-    return request.with_headers((*request.headers, header))
+    return request.with_headers((*others, header))
+
+
+def with_csrf_token(
+    request: Request, configuration: Configuration, token: AccessToken
+) -> Request:
+    """Return a request with a CSRF token, and with the cookies it was fetched with."""
+    header = Header(configuration.csrf.header, token.value, Source.AUTHENTICATION)
+    request = request.with_headers((*request.headers, header))
+    return request if token.cookies is None else with_cookies(request, token.cookies)
 
 
 def place_of(
@@ -178,12 +196,3 @@ def with_parameter(request: Request, name: str, value: str | Secret) -> Request:
             field=f"query:{name}",
         )
     return request.with_parameter(name, value)
-
-
-def _refuse_second_cookie(request: Request) -> None:
-    """Refuse a Cookie row or header beside a token that is sent as a cookie."""
-    if any(header.name.lower() == "cookie" for header in request.headers):
-        raise ParameterConflict(
-            Text("the header Cookie is set by a row and by the token"),
-            field="header:Cookie",
-        )

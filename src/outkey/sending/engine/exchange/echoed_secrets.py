@@ -42,11 +42,14 @@ def sent_secrets(
         credentials_in,
         without_repetition,
     )
+    from outkey.sending.engine.tokens.csrf_source import csrf_manager  # noqa: PLC0415
     from outkey.sending.engine.tokens.renewal import TokenManager  # noqa: PLC0415
 
     secrets: list[Secret] = []
     if configuration.fetches_token:
         secrets += TokenManager(context, configuration).secrets()
+    if configuration.csrf.path:
+        secrets += csrf_manager(context, configuration).secrets()
     names = {*configuration.needed_secrets(), *configuration.secrets} - {SCRIPT_FACT}
     for name in sorted(names):
         with suppress(OutkeyError):  # what cannot be opened was not sent

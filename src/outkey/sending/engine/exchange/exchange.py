@@ -25,11 +25,15 @@ from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import Refusal
 from outkey.sending.core.aws.requests import hash_of_body
 from outkey.sending.core.configuration.checks import refuse_unsendable
+from outkey.sending.core.oauth2.responses import MAX_RESPONSE
 from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.assembly import Call, redirected_request, with_rows
+from outkey.sending.core.request.csrf import fetching_request
 from outkey.sending.core.request.digest import DigestChallenge, NonceUse
 from outkey.sending.core.request.flow import (
+    AuthFlow,
     NeedBodyHash,
+    NeedCsrfToken,
     NeedNonce,
     NeedProof,
     NeedSignature,
@@ -46,7 +50,10 @@ from outkey.sending.core.request.message import (
     Response,
     retry_after,
 )
-from outkey.sending.core.request.schemes.choice import scheme_of
+from outkey.sending.core.request.schemes.choice import (
+    scheme_of,
+    scheme_without_csrf,
+)
 from outkey.sending.core.request.script import SignedParts
 from outkey.sending.engine.exchange.oauth1_signing import sign_request
 from outkey.sending.engine.exchange.scripts import sign
@@ -209,15 +216,36 @@ class Exchange:
         request = with_rows(request, configuration, secret)
         repeats_secret = partial(context.repeats_secret, configuration)
         flow = scheme_of(configuration, secret, repeats_secret).flow(request)
+        response = yield from self._run(flow, self.budget)
+        if configuration.needs_csrf_token(request.method) and response.status < 400:
+            self._csrf_manager().note_accepted()
+        return response
+
+    def _fetch_csrf_token(self, deadline: float) -> Steps[Response]:
+        """Send the request for a CSRF token, with all credentials."""
+        configuration = self._configuration
+        secret = self._context.opener(configuration)
+        request = with_rows(fetching_request(configuration), configuration, secret)
+        budget = RequestBudget(
+            min(deadline, self.budget.deadline), MAX_RESPONSE, for_token=True
+        )
+        repeats_secret = partial(self._context.repeats_secret, configuration)
+        scheme = scheme_without_csrf(configuration, secret, repeats_secret)
+        return (yield from self._run(scheme.flow(request), budget))
+
+    def _run(self, flow: AuthFlow, budget: RequestBudget) -> Steps[Response]:
+        """Perform the steps of a flow and return its response."""
+        context = self._context
+        configuration = self._configuration
         try:
             step = next(flow)
             result: StepResult
             while True:
                 try:
                     if isinstance(step, Send):
-                        self.budget.expects_challenge = step.expects_challenge
+                        budget.expects_challenge = step.expects_challenge
                         result = yield from transmit(
-                            context, configuration, step.request, self.budget
+                            context, configuration, step.request, budget
                         )
                         if configuration.fetches_token:
                             self._token_manager().note_response(step.request, result)
@@ -233,9 +261,10 @@ class Exchange:
         finally:
             flow.close()
 
-    def _perform(  # noqa: PLR0911 - one for each step
+    def _perform(  # noqa: C901, PLR0911 - one for each step
         self,
         step: NeedToken
+        | NeedCsrfToken
         | NeedProof
         | NeedSignature
         | RunScript
@@ -251,6 +280,14 @@ class Exchange:
                 )
                 self._renewed = rejected is not None and token.value != rejected.value
                 return token
+            case NeedCsrfToken(rejected):
+                return (
+                    yield from self._csrf_manager().get(
+                        TokenRequest(
+                            rejected, rejected is not None, self.budget.deadline
+                        )
+                    )
+                )
             case NeedProof(request, token):
                 return self._token_manager().proof(request, token)
             case NeedSignature(request, credentials):
@@ -302,6 +339,11 @@ class Exchange:
         from outkey.sending.engine.tokens.renewal import TokenManager  # noqa: PLC0415
 
         return TokenManager(self._context, self._configuration)
+
+    def _csrf_manager(self) -> TokenManager:
+        from outkey.sending.engine.tokens.csrf_source import csrf_manager  # noqa: PLC0415
+
+        return csrf_manager(self._context, self._configuration, self._fetch_csrf_token)
 
     def _requested_wait(self, response: Response, retry: int) -> float:
         """Return the seconds until a retry; a 429 holds the whole configuration."""

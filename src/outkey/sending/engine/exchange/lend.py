@@ -85,6 +85,9 @@ def lend(  # noqa: PLR0913 - the parts of a request
     try:
         refuse_unsendable(configuration)
         _refuse_unlendable(context, configuration)
+        if configuration.needs_csrf_token(method.upper()):
+            # The other client would have to repeat a request whose token has ended.
+            raise _unlendable_error()
         context.lockout_guard.refuse_paused(configuration)
         request = _borrowing_request(
             context, configuration, method, url, existing_headers
@@ -165,8 +168,8 @@ def _unlendable_error() -> ConfigError:
     """Return the error for what another client could not do with headers alone."""
     return ConfigError(
         Text(
-            "query parameters, a proxy, Digest and OAuth 1.0a cannot be lent to"
-            " another HTTP client"
+            "query parameters, a proxy, CSRF tokens, Digest and OAuth 1.0a cannot be"
+            " lent to another HTTP client"
         ),
         hint=Text("Send these requests with gateway.send."),
         field="configuration",

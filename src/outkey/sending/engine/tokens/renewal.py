@@ -61,9 +61,12 @@ class TokenManager:
 
     context: SendContext
     configuration: Configuration
+    other_source: TokenSource | None = None  # of tokens beside that of the type
 
     @property
     def _source(self) -> TokenSource:
+        if self.other_source is not None:
+            return self.other_source
         if self.configuration.uses_login:
             return LoginSource(self.context, self.configuration)
         if self.configuration.uses_aws_role:

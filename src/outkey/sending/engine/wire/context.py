@@ -72,6 +72,7 @@ class SendContext:
     scripts: Scripts
     paths: PathCompiler
     token_cache: TokenCache = field(default_factory=TokenCache)
+    csrf_cache: TokenCache = field(default_factory=TokenCache)
     offsets: ClockOffsets = field(default_factory=ClockOffsets)
     nonces: Nonces = field(default_factory=Nonces)
     proxies: Proxies = field(default=Proxies(NO_PROXIES))

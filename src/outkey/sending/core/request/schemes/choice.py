@@ -12,6 +12,7 @@ from outkey.sending.core.request.message import Response
 from outkey.sending.core.request.schemes.aws import AwsSignature, aws_signature
 from outkey.sending.core.request.schemes.basic import Basic
 from outkey.sending.core.request.schemes.bearer import Bearer
+from outkey.sending.core.request.schemes.csrf import CsrfProtected
 from outkey.sending.core.request.schemes.digest import Digest
 from outkey.sending.core.request.schemes.fetched import FetchedToken
 from outkey.sending.core.request.schemes.none import NoAuthentication
@@ -24,10 +25,20 @@ def scheme_of(
     secret: Callable[[str], Secret],
     repeats_secret: Callable[[Response], bool] | None = None,
 ) -> Scheme:
-    """Return the scheme of a configuration, with its secrets and its script.
+    """Return the scheme of a configuration: all that authenticates its requests.
 
     `repeats_secret` tells whether a response contains a secret that was sent.
     """
+    scheme = scheme_without_csrf(configuration, secret, repeats_secret)
+    return CsrfProtected(configuration, scheme) if configuration.csrf.path else scheme
+
+
+def scheme_without_csrf(
+    configuration: Configuration,
+    secret: Callable[[str], Secret],
+    repeats_secret: Callable[[Response], bool] | None = None,
+) -> Scheme:
+    """Return the scheme of a configuration, with its secrets and its script."""
     scheme = _base_scheme(configuration, secret)
     if isinstance(scheme, FetchedToken) and repeats_secret is not None:
         scheme = scheme._replace(repeats_secret=repeats_secret)
