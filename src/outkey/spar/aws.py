@@ -6,12 +6,13 @@ when it ends, and the secret of its key is derived from it.
 
 import hashlib
 import hmac
+import posixpath
 import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
-from urllib.parse import parse_qs, quote
+from urllib.parse import parse_qs, parse_qsl, quote
 from xml.sax.saxutils import escape
 
 from outkey.spar.exchange import Stage
@@ -172,9 +173,14 @@ def _check_time(stage: Stage) -> None:
         raise _Refusal("RequestTimeTooSkewed", "The difference is too large.")
 
 
+_BYTES = "surrogateescape"  # what is no UTF-8 stays as it is
+
+
 def _signature(stage: Stage, claim: _Claim, key: str) -> str:
     """Return the signature that the request should have."""
-    pairs = sorted((_quoted(name), _quoted(text)) for name, text in stage.query.items())
+    query = parse_qsl(stage.raw_query, keep_blank_values=True, errors=_BYTES)
+    pairs = sorted((_quoted(name), _quoted(text)) for name, text in query)
+    end = "/" if stage.path.endswith("/") else ""
     names = claim.names.split(";")
     lines = [
         f"{name}:{' '.join(stage.headers.get(name, '').split())}" for name in names
@@ -184,7 +190,7 @@ def _signature(stage: Stage, claim: _Claim, key: str) -> str:
         payload = "UNSIGNED-PAYLOAD"
     canonical = [
         stage.method,
-        quote(stage.path, safe="/"),
+        quote(posixpath.normpath(stage.path) + end, safe="/"),
         "&".join(f"{name}={text}" for name, text in pairs),
         *lines,
         "",
@@ -201,7 +207,7 @@ def _signature(stage: Stage, claim: _Claim, key: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return quote(text, safe="")
+    return quote(text, safe="", errors=_BYTES)
 
 
 def _is_equal(text: str, expected: str) -> bool:

@@ -20,6 +20,7 @@ from outkey.spar.records import OAuth1Temporary
 CONSUMER = "spar-consumer"
 CONSUMER_SECRET = "spar-consumer-secret"  # noqa: S105 - made up and public
 _FORM = "application/x-www-form-urlencoded"
+_BYTES = "surrogateescape"  # what is no UTF-8 stays as it is
 _MAX_SKEW = 300
 _PARAMETER = re.compile(r'(\w+)="([^"]*)"')
 _HASHES = {"HMAC-SHA1": hashlib.sha1, "HMAC-SHA256": hashlib.sha256}
@@ -107,14 +108,12 @@ def _signature(stage: Stage, parameters: dict[str, str], token_secret: str) -> s
     kind, _, _ = stage.headers.get("content-type", "").partition(";")
     pairs = [(name, value) for name, value in parameters.items() if name != "realm"]
     pairs = [pair for pair in pairs if pair[0] != "oauth_signature"]
-    pairs += parse_qsl(stage.raw_query, keep_blank_values=True)
+    forms = [stage.raw_query]
     if kind.strip().lower() == _FORM:
-        pairs += parse_qsl(
-            stage.body.decode("utf-8", "replace"), keep_blank_values=True
-        )
-    encoded = sorted(
-        (quote(name, safe=""), quote(text, safe="")) for name, text in pairs
-    )
+        forms.append(stage.body.decode("utf-8", _BYTES))
+    for form in forms:
+        pairs += parse_qsl(form, keep_blank_values=True, errors=_BYTES)
+    encoded = sorted((_quoted(name), _quoted(text)) for name, text in pairs)
     normalized = "&".join(f"{name}={text}" for name, text in encoded)
     scheme = stage.origin.partition(":")[0]
     url = f"{scheme}://{stage.headers.get('host', '')}{stage.path}"
@@ -122,6 +121,10 @@ def _signature(stage: Stage, parameters: dict[str, str], token_secret: str) -> s
     base = "&".join(quote(part, safe="") for part in parts)
     digest = hmac.new(key.encode(), base.encode(), _HASHES[method]).digest()
     return b64encode(digest).decode("ascii")
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="", errors=_BYTES)
 
 
 def _refuse(stage: Stage, problem: Problem) -> None:

@@ -86,13 +86,16 @@ def _encoded(text: str) -> str:
 def sendable_target(target: str, service: str) -> str:
     """Return path and query in a spelling that every server reads as it was signed.
 
-    A plus sign in a query is a space to some of them and a plus to others; S3 signs
+    A plus sign in a query is a space to some of them and a plus to others, some end a
+    parameter at a semicolon, and botocore signs `%2f` otherwise than `%2F`; S3 signs
     its own encoding of a path, however it was sent.
     """
     path, mark, query = target.partition("?")
     if service == S3:
         path = canonical_path(path, service)
-    return f"{path}{mark}{query.replace('+', '%20')}"
+    parts = (part.partition("=") for part in query.split("&"))
+    pairs = (f"{_encoded(name)}{sign}{_encoded(value)}" for name, sign, value in parts)
+    return f"{path}{mark}{'&'.join(pairs)}"
 
 
 def canonical_value(value: str) -> str:

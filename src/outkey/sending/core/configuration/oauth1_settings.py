@@ -1,5 +1,6 @@
 """Settings of OAuth 1.0a that cannot work together are refused when they are saved."""
 
+import re
 from collections.abc import Mapping
 
 from outkey.foundation.core.fields.choices import AuthenticationType, SignatureMethod
@@ -12,6 +13,7 @@ OAUTH1_TOKEN_SECRET = "access_token_secret"  # noqa: S105 - as well
 OAUTH1_SECRETS = frozenset({"consumer_secret", OAUTH1_TOKEN, OAUTH1_TOKEN_SECRET})
 # What proves the application where a user authorizes the access.
 SENT_TO_REQUEST_URL = frozenset({"consumer_secret", "private_key"})
+_REALM = re.compile(r"[ -~]*")
 _REQUEST_URL = "oauth1.request_url"
 # The other two URLs of three legs.
 _LATER_URLS = ("oauth1.authorization_url", "oauth1.access_url")
@@ -22,6 +24,10 @@ def refuse_unusable_oauth1(values: Mapping[str, object]) -> None:
     """Refuse settings by path with which no request could be signed, or not safely."""
     if values["authentication_type"] is not AuthenticationType.OAUTH1:
         return
+    if not _REALM.fullmatch(str(values["oauth1.realm"])):
+        raise BY_PATH["oauth1.realm"].refuse(
+            Text("must be letters, digits and punctuation of ASCII: it is in a header")
+        )
     _refuse_incomplete_legs(values)
     _refuse_several_origins(values)
     _refuse_plaintext_over_http(values)

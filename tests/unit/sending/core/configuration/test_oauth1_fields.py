@@ -52,6 +52,8 @@ def with_legs(*secrets: str, **changed: object) -> Configuration:
     [
         ({"oauth1__consumer_key": ""}, "oauth1.consumer_key"),
         ({"oauth1__signature_method": "HMAC-MD5"}, "oauth1.signature_method"),
+        ({"oauth1__realm": "€"}, "oauth1.realm"),
+        ({"oauth1__realm": "ü"}, "oauth1.realm"),
         ({"oauth1__request_url": f"{BASE}/initiate"}, "oauth1.authorization_url"),
         ({"oauth1__access_url": f"{BASE}/token"}, "oauth1.request_url"),
         (
