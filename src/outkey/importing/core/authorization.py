@@ -11,6 +11,7 @@ from outkey.foundation.core.text import Text
 from outkey.importing.core.report import ImportReport
 from outkey.importing.core.seen import (
     Auth,
+    AwsAuth,
     KeyAuth,
     OAuth1Auth,
     PasswordAuth,
@@ -26,6 +27,12 @@ _PARAMETER_AND_SECRET = re.compile(
 _DIGEST_USER = re.compile(r"username=\"([^\"]{0,200})\"")
 _SHORTEST_PAIR = 12
 _OAUTH1_PARAMETER = re.compile(r"(\w{1,40})=\"?([^\",]{0,2000})\"?")
+# The scope of a signature names everything but the key.
+_AWS_SCOPE = re.compile(
+    r"AWS4-HMAC-SHA256\s[^\n]{0,200}?\bCredential=([A-Za-z0-9]{1,128})/\d{8}/"
+    r"([A-Za-z0-9-]{1,40})/([A-Za-z0-9-]{1,40})/aws4_request",
+    re.IGNORECASE,
+)
 _SIGNATURES = ("aws4-", "oauth ", "hawk ", "signature ", "hmac")
 
 
@@ -73,6 +80,13 @@ def _signed_header(value: str, report: ImportReport) -> list[Auth]:
     lower = value.lower()
     if lower.startswith("oauth ") and "oauth_signature=" in lower:
         return [_oauth1_header(value, report)]
+    scope = _AWS_SCOPE.match(value)
+    if scope:
+        report.note_changed(
+            "Authorization",
+            Text("AWS signs each request anew: enter the Secret Access Key"),
+        )
+        return [AwsAuth(scope[1], "", scope[2], scope[3])]
     report.note_dropped(
         "Authorization",
         Text("it signs one request only: write a script"),

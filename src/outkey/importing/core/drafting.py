@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.fields.choices import SignatureMethod
+from outkey.foundation.core.fields.choices import AwsPayload, SignatureMethod
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
@@ -30,6 +30,7 @@ from outkey.importing.core.urls import (
     split_url,
     without_credentials,
 )
+from outkey.sending.core.aws.signing import UNSIGNED_PAYLOAD
 from outkey.sending.core.configuration.custom_rows import (
     MAX_ROWS,
     CustomHeader,
@@ -48,6 +49,7 @@ TO_ENTER = Text("it is a placeholder: enter the value")
 FOUND = Text("it is a secret")
 # Headers that are made for each signed request.
 MADE_FOR_AWS = frozenset({"x-amz-date", "x-amz-security-token", "x-amz-content-sha256"})
+_SAMPLE_KEY_ID = re.compile(r"A[KS]IA[A-Z0-9]{0,20}EXAMPLE")
 # The three legs of OAuth 1.0a need all of them.
 _OAUTH1_URLS = ("request_url", "authorization_url", "access_url")
 # What APIs write in the place of a password where the key is the user name.
@@ -261,10 +263,7 @@ class Drafter:
     def _add_aws(self, auth: AwsAuth) -> None:
         self._set_type("aws_sigv4")
         for row in [row for row in self.headers if row.key.lower() in MADE_FOR_AWS]:
-            self.headers.remove(row)
-            self.secrets.pop(row.secret_field, None)
-            if row.secret_field in self.missing:
-                self.missing.remove(row.secret_field)
+            self._replace_row_of_aws(row)
         entered = {
             "access_key_id": auth.access_key,
             "region": auth.region,
@@ -273,7 +272,11 @@ class Drafter:
         for key, text in entered.items():
             path = f"aws.{key}"
             self.values[path] = text
-            if is_placeholder(text) or not text:
+            if _SAMPLE_KEY_ID.fullmatch(text):  # no secret, and as good as another
+                self.report.note_changed(
+                    key, Text("it is that of an example: check it")
+                )
+            elif is_placeholder(text) or not text:
                 self.values[path] = _to_replace(key)
                 label = BY_PATH[path].label
                 self.report.note_dropped(key, Text("enter {label}", label=label))
@@ -285,6 +288,7 @@ class Drafter:
         self.add_secret("secret_access_key", auth.secret_key, "secret access key")
         if auth.session_token:
             self.add_secret("session_token", auth.session_token, "session token")
+        if "session_token" in (*self.secrets, *self.missing):
             self.report.note_changed(
                 "session token",
                 Text(
@@ -292,6 +296,26 @@ class Drafter:
                     " ARN"
                 ),
             )
+
+    def _replace_row_of_aws(self, row: CustomHeader) -> None:
+        """Remove a row that is made for each request, and keep what it states."""
+        self.headers.remove(row)
+        item = shown_name("header", row.key)
+        self.report.withdraw(item)
+        self.report.note_changed(
+            item, Text("it is made for each request"), Level.NOTICE
+        )
+        value = self.secrets.pop(row.secret_field, None)
+        is_missing = row.secret_field in self.missing
+        if is_missing:
+            self.missing.remove(row.secret_field)
+        if row.key.lower() == "x-amz-security-token":
+            if value is not None:
+                self.secrets["session_token"] = value
+            elif is_missing:
+                self.missing.append("session_token")
+        elif row.value == UNSIGNED_PAYLOAD:
+            self.values["aws.payload"] = AwsPayload.UNSIGNED.value
 
     # ── rows ────────────────────────────────────────────────────────────────────────
 
@@ -414,6 +438,11 @@ class Drafter:
             Text("it is Production, since the text does not name it: check it"),
             Level.NOTICE,
         )
+        is_plain = str(self.values["base_url"]).startswith("http:")
+        if is_plain and self.values.pop("aws.payload", None):
+            self.report.note_changed(
+                "aws.payload", Text("over plain http the signature covers the body")
+            )
         values = {
             path: value
             for path, value in self.values.items()

@@ -66,6 +66,10 @@ class ImportReport:
         """Note that a part was not taken over."""
         self._add(ReportItem(level, item, ReportAction.DROPPED, why))
 
+    def withdraw(self, item: str) -> None:
+        """Remove what was noted about an item that turned out to be another one."""
+        self.items = [noted for noted in self.items if noted.item != item]
+
     def add_items_of(self, other: "ImportReport", configuration: str) -> None:
         """Add the items of one of several configurations, with its name."""
         for item in other.items:

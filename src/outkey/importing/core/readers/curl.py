@@ -492,9 +492,7 @@ def aws_auth(call: CurlCall, url: str, report: ImportReport) -> tuple[AwsAuth, .
     if not all(_AWS_WORD.fullmatch(word) for word in (region, service)):
         region = service = ""
     access_key, _, secret_key = (call.user or "").partition(":")
-    sessions = [v for n, v in call.headers if n.lower() == "x-amz-security-token"]
-    session = sessions[0].strip() if sessions else ""
-    return (AwsAuth(access_key, secret_key, region, service, session),)
+    return (AwsAuth(access_key, secret_key, region, service),)
 
 
 def _first_of_glob(url: str, report: ImportReport) -> str:

@@ -427,6 +427,48 @@ def test_sigv4_becomes_the_authentication_type_with_all_keys() -> None:
     }
 
 
+def test_a_signed_header_of_aws_gives_the_type_and_what_is_no_secret() -> None:
+    imported = read_import(
+        "curl -H 'Authorization: AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE"
+        "/20260101/eu-west-1/sqs/aws4_request, SignedHeaders=host;x-amz-date,"
+        " Signature=ab12' -H 'X-Amz-Date: 20260101T000000Z'"
+        " -H 'X-Amz-Security-Token: 8s7d6f5g4h' https://sqs.eu-west-1.amazonaws.com/"
+    )
+    made = configuration_of(imported)
+    assert made.signs_for_aws
+    assert (made.aws.access_key_id, made.aws.region, made.aws.service) == (
+        "AKIAIOSFODNN7EXAMPLE",
+        "eu-west-1",
+        "sqs",
+    )
+    assert made.headers == ()
+    assert found_secrets(imported) == {"session_token": "8s7d6f5g4h"}
+    assert set(imported.configurations[0].draft.references) == {
+        "secret_access_key",
+        "session_token",
+    }
+    report = reported(imported)
+    assert report["access_key_id"] == "changed"
+    assert report["header X-Amz-Date"] == "changed"
+
+
+@pytest.mark.parametrize(
+    ("url", "payload"),
+    [
+        ("https://b.s3.eu-west-1.amazonaws.com/x", "unsigned"),
+        ("http://127.0.0.1:9000/b/x", "signed"),  # where it must be
+    ],
+)
+def test_an_unsigned_payload_stays_one_over_https(url: str, payload: str) -> None:
+    imported = read_import(
+        "curl --aws-sigv4 aws:amz:eu-west-1:s3 -u AKID8S7D:s3cr3tk3y99"
+        f" -H 'X-Amz-Content-Sha256: UNSIGNED-PAYLOAD' {url}"
+    )
+    made = configuration_of(imported)
+    assert made.aws.payload.value == payload
+    assert made.headers == ()
+
+
 def test_a_signature_without_region_and_keys_leaves_them_to_be_entered() -> None:
     imported = read_import('curl --aws-sigv4 aws:amz -u "$K:$S" https://a.example/v1/x')
     made = configuration_of(imported)
