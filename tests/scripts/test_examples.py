@@ -217,7 +217,7 @@ def test_the_guide_lists_what_can_be_imported() -> None:
 @pytest.mark.parametrize(
     ("api", "script"),
     [
-        ("Google", "jwt_rs256.py"),
+        ("Emarsys", "wsse.py"),
         ("GitHub", "jwt_rs256.py"),
         ("Snowflake", "jwt_rs256.py"),
     ],
