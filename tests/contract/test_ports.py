@@ -432,3 +432,9 @@ class TestKeyedVouchers(RowVouchersContract):
 class TestMemoryTokens(TokensContract):
     def make(self) -> tuple[Tokens, Configuration]:
         return MemoryTokens(FakeClock().now), configuration()
+
+
+class TestMemoryTokensOfSubject(TokensContract):
+    def make(self) -> tuple[Tokens, Configuration]:
+        tokens = MemoryTokens(FakeClock().now)
+        return tokens.of_subject(Secret("a user")), configuration()

@@ -13,6 +13,7 @@ from outkey.foundation.core.origin import parse_url
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.request.message import Header
+from outkey.sending.engine.exchange.calls import subject_of
 from outkey.sending.engine.exchange.lend import Loan
 from outkey.sending.engine.gateway import Gateway
 
@@ -25,9 +26,16 @@ ClientHeaders: TypeAlias = Any
 class OneHopFlow:
     """The auth flow of httpx's Auth classes."""
 
-    def __init__(self, gateway: Gateway, configuration: str) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        configuration: str,
+        *,
+        subject_token: str | Secret | None = None,
+    ) -> None:
         self._gateway = gateway
         self._configuration = configuration
+        self._subject = subject_of(subject_token)  # of a configuration for users
 
     def auth_flow(
         self, request: ClientRequest
@@ -64,6 +72,7 @@ class OneHopFlow:
             request.headers,
             body=body_of(request),
             rejected=rejected,
+            subject_token=self._subject,
         )
 
     def _send(

@@ -6,6 +6,7 @@ from requests.auth import AuthBase
 from outkey.foundation.core.errors import RedirectBlocked
 from outkey.foundation.core.secret import MASK, Secret
 from outkey.foundation.core.text import Text
+from outkey.sending.engine.exchange.calls import subject_of
 from outkey.sending.engine.exchange.lend import Loan
 from outkey.sending.engine.gateway import Gateway
 
@@ -24,9 +25,16 @@ class MaskedValue(str):
 class OutkeyAuth(AuthBase):
     """Authenticates requests with an outkey configuration; refuses redirects."""
 
-    def __init__(self, gateway: Gateway, configuration: str) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        configuration: str,
+        *,
+        subject_token: str | Secret | None = None,
+    ) -> None:
         self._gateway = gateway
         self._configuration = configuration
+        self._subject = subject_of(subject_token)  # of a configuration for users
         self._rejected: Loan | None = None
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
@@ -38,6 +46,7 @@ class OutkeyAuth(AuthBase):
             request.headers,
             body=body_of(request),
             rejected=self._rejected,
+            subject_token=self._subject,
         )
         for name, value, _ in loan.headers:
             if isinstance(value, Secret):

@@ -103,6 +103,30 @@ class TokensContract(ABC):
             thread.join(30)
         assert len(winners) == 1
 
+    def test_the_token_of_a_user_belongs_to_that_user_alone(self) -> None:
+        tokens, acme = self.make()
+        alice = tokens.of_subject(Secret("the token of alice"))
+        state = alice.swap(acme, TokenState(), _granted_state())
+        assert state is not None
+        again = tokens.of_subject(Secret("the token of alice"))
+        assert again.read(acme) == state
+        assert tokens.of_subject(Secret("the token of bob")).read(acme) == TokenState()
+        assert tokens.subjects(acme) == 1
+        tokens.delete_subjects(acme)
+        assert again.read(acme) == TokenState()
+        assert tokens.subjects(acme) == 0
+
+    def test_the_tokens_of_users_are_deleted_when_they_have_ended(self) -> None:
+        tokens, acme = self.make()
+        now = tokens.now()
+        for user, at in {"alice": now, "bob": now - 60}.items():
+            granted = TokenState().granted(RESPONSE, at=at, default_lifetime=10.0)
+            one = tokens.of_subject(Secret(user))
+            assert one.swap(acme, TokenState(), granted) is not None
+        tokens.prune_subjects()
+        assert tokens.subjects(acme) == 1
+        assert tokens.of_subject(Secret("alice")).read(acme).content is not None
+
     def test_its_clock_goes_forward(self) -> None:
         tokens, _ = self.make()
         first = tokens.now()

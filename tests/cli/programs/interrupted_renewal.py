@@ -55,6 +55,18 @@ class InterruptedTokens:
     def refuse_renewal(self) -> None:
         self._tokens.refuse_renewal()
 
+    def of_subject(self, subject: Secret) -> Tokens:
+        return InterruptedTokens(self._tokens.of_subject(subject))
+
+    def subjects(self, configuration: Configuration) -> int:
+        return self._tokens.subjects(configuration)
+
+    def delete_subjects(self, configuration: Configuration) -> None:
+        self._tokens.delete_subjects(configuration)
+
+    def prune_subjects(self) -> None:
+        self._tokens.prune_subjects()
+
     def mark(self, secret: Secret, before: str) -> str:
         return self._tokens.mark(secret, before)
 
@@ -87,7 +99,9 @@ def main() -> None:
     transport = InterruptedTransport(sender.runtime.transport)
     sender.runtime = replace(sender.runtime, transport=transport)
     try:
-        print(gateway.send("acme", "GET", PATH).status)
+        subject = os.environ.get("SUBJECT_TOKEN")
+        response = gateway.send("acme", "GET", PATH, subject_token=subject)
+        print(response.status)
     except outkey.errors.OutkeyError as error:
         print(error.code)
 

@@ -36,6 +36,7 @@ class StateKind(StrEnum):
     PAUSED_LINE = "paused_line"  # a sync line that a user has paused
     PROCESS = "process"  # the heartbeat of a process
     RATE_LIMIT = "rate_limit"  # the pace of a configuration
+    SUBJECT_TOKEN = "subject_token"  # noqa: S105 - a sealed token, by configuration and subject
     TABLE = "table"  # a table that outkey has created, by its target name
     RUN_PAUSE = "run_pause"  # until when no run of a configuration begins
     WEBHOOK = "webhook"  # a webhook with its sealed secrets, by its name

@@ -177,6 +177,12 @@ SHAPES: Mapping[StateKind, Shape] = {
         "at?": is_time,
     },
     StateKind.RUN_PAUSE: {"until": is_time, "at?": is_time},
+    StateKind.SUBJECT_TOKEN: {
+        "serial": is_count,
+        "origin": is_text,
+        "sealed": is_text,
+        "facts": is_table,
+    },
     StateKind.TABLE: {
         "columns": map_of(
             table_of(

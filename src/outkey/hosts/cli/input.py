@@ -6,6 +6,7 @@ from pathlib import Path
 import typer
 
 from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 
 
@@ -45,6 +46,19 @@ def read_data(data: str) -> bytes:
         raise ConfigError(
             Text("the file of the body cannot be read"), field="data"
         ) from None
+
+
+def read_reference(reference: str | None) -> Secret | None:
+    """Return the secret that an option refers to, as env:NAME or file:PATH."""
+    if reference is None:
+        return None
+    from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+    from outkey.sending.core.configuration.reference import parse_reference
+
+    field = "subject_token"
+    return ReferencedSecrets().open_reference(
+        parse_reference(reference, field=field), field
+    )
 
 
 def read_line(question: str) -> str:

@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 
 Name = Annotated[str, typer.Argument(help="The configuration's name.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+SubjectToken = Annotated[
+    str | None,
+    typer.Option(
+        "--subject-token",
+        help="The token of the user that it is for, as env:NAME or file:PATH.",
+        metavar="REF",
+    ),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 
 

@@ -5,9 +5,12 @@ from functools import partial
 from typing import NamedTuple
 
 from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth2.token import AccessToken
+from outkey.sending.core.request.assembly import Call
+from outkey.sending.core.request.message import Response
 from outkey.sending.engine.connection_test import ConnectionTest, ConnectionTestPorts
 from outkey.sending.engine.exchange.exchange import exchange
 from outkey.sending.engine.exchange.sender import Sender
@@ -24,9 +27,15 @@ class DraftCredentials(NamedTuple):
 
 
 def prepare_test(
-    sender: Sender, configuration: Configuration, draft: DraftCredentials | None = None
+    sender: Sender,
+    configuration: Configuration,
+    draft: DraftCredentials | None = None,
+    subject: Secret | None = None,
 ) -> ConnectionTest:
-    """Return a test of a configuration; with `draft`, of one that is not stored."""
+    """Return a test of a configuration; with `draft`, of one that is not stored.
+
+    `subject` is the token of a user, where each request brings one.
+    """
     context = sender.context
     if draft is None:
         guard = replace(context.lockout_guard, enforced=False)
@@ -46,11 +55,17 @@ def prepare_test(
     consent_field = (
         "oauth1.request_url" if configuration.uses_oauth1 else "oauth2.grant"
     )
+
+    def send(call: Call) -> Response:
+        if call.configuration.needs_subject:  # not so without credentials
+            call = call._replace(subject=subject)
+        return sender.run(exchange(context, call))
+
     ports = ConnectionTestPorts(
-        send=lambda call: sender.run(exchange(context, call)),
+        send=send,
         ready=partial(_refuse_unsaved_consent, consent_field)
         if is_unsaved_consent
-        else lambda: sender.token_actions(configuration, context).ready(),
+        else lambda: sender.token_actions(configuration, context, subject).ready(),
         probe=lambda: sender.connect(configuration, context),
         greet=lambda: sender.connect(_by_tls(configuration), context),
         flush_audit=sender.flush_audit,

@@ -6,13 +6,19 @@ from functools import partial
 from typing import Self, Unpack
 
 from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.threads import Threads
 from outkey.sending.core.request.assembly import Call
 from outkey.sending.core.request.message import Response
 from outkey.sending.engine.connection_test import Report
 from outkey.sending.engine.connection_test_setup import prepare_test
-from outkey.sending.engine.exchange.calls import RequestContent, SendOptions, build_call
+from outkey.sending.engine.exchange.calls import (
+    RequestContent,
+    SendOptions,
+    build_call,
+    subject_of,
+)
 from outkey.sending.engine.exchange.lend import Loan, lend, settle
 from outkey.sending.engine.exchange.preview import Preview, preview
 from outkey.sending.engine.exchange.sender import Sender
@@ -48,7 +54,9 @@ class Gateway:
 
         `params` is the query; the body is `json` or `data` (bytes, text, or a mapping
         that becomes a form); `headers` are added to the configuration's own; `line`
-        names the sync line that the request belongs to, `actor` who asked for it.
+        names the sync line that the request belongs to, `actor` who asked for it, and
+        `subject_token` is the token of the user that it is sent for, for a
+        configuration that exchanges it.
         Raises when nothing was sent or nothing came back.
         """
         return self._sender.send(
@@ -103,16 +111,19 @@ class Gateway:
         return preview(self._sender.context, call)
 
     @_off_loop
-    def test(self, configuration: str) -> Report:
+    def test(
+        self, configuration: str, *, subject_token: str | Secret | None = None
+    ) -> Report:
         """Test a configuration step by step.
 
-        At most one request with credentials is sent.
+        At most one request with credentials is sent. `subject_token` is that of `send`.
         """
         settings = self._sender.configurations.get(configuration)
-        return prepare_test(self._sender, settings).run()
+        subject = subject_of(subject_token)
+        return prepare_test(self._sender, settings, subject=subject).run()
 
     @_off_loop
-    def lend(
+    def lend(  # noqa: PLR0913 - the parts of a request, and whose it is
         self,
         configuration: str,
         method: str,
@@ -121,6 +132,7 @@ class Gateway:
         *,
         body: bytes | None = b"",
         rejected: Loan | None = None,
+        subject_token: str | Secret | None = None,
     ) -> Loan:
         """Return the credentials for a request that another HTTP client will send.
 
@@ -128,6 +140,7 @@ class Gateway:
         its headers, which a signature of AWS needs; `body` is None if it comes from a
         stream. Report the response to `settle`. If the API refused
         a loan's token, pass that loan as `rejected` to get another token.
+        `subject_token` is that of `send`.
         """
         return self._sender.run(
             lend(
@@ -138,6 +151,7 @@ class Gateway:
                 existing_headers,
                 body=body,
                 rejected=rejected.token if rejected else None,
+                subject=subject_of(subject_token),
             )
         )
 

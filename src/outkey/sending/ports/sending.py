@@ -77,6 +77,21 @@ class Tokens(Protocol):
     def refuse_renewal(self) -> None:
         """Raise OnHold while no token may be requested."""
 
+    def of_subject(self, subject: Secret) -> Tokens:
+        """Return the tokens that are exchanged for the token of a user.
+
+        They belong to it alone, and each ends with its row: by age, or among too many.
+        """
+
+    def subjects(self, configuration: Configuration) -> int:
+        """Return for how many users of a configuration a token is stored."""
+
+    def delete_subjects(self, configuration: Configuration) -> None:
+        """Delete the tokens of all users of a configuration."""
+
+    def prune_subjects(self) -> None:
+        """Delete the tokens of users that have ended."""
+
     def mark(self, secret: Secret, before: str) -> str:
         """Return a keyed hash of a secret, by which the same one is known again.
 

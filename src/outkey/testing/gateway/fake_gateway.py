@@ -21,15 +21,17 @@ import outkey
 from outkey.foundation.core.errors import OutkeyError, without_traceback
 from outkey.foundation.core.fields.field_kinds import check_method
 from outkey.foundation.core.origin import build_target
+from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.configurations_memory import MemoryConfigurations
 from outkey.sending.core.configuration.checks import refuse_unsendable
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.diagnosis.diagnose import diagnose
 from outkey.sending.core.request.assembly import Call, authenticated_request
 from outkey.sending.core.request.message import Request, Response, Route, Source
-from outkey.sending.engine.exchange.calls import SendOptions, build_call
+from outkey.sending.engine.exchange.calls import SendOptions, build_call, subject_of
 from outkey.sending.engine.exchange.lend import Loan, lend
 from outkey.sending.engine.gateway import Gateway
+from outkey.sending.engine.tokens.renewal import token_manager
 from outkey.testing.gateway.recording import RecordingGateway, read_recording
 from outkey.testing.gateway.requests import (
     FakeRequest,
@@ -173,7 +175,7 @@ class FakeGateway(Gateway):
             result = await result
         return self._finish(call, result)
 
-    def lend(
+    def lend(  # noqa: PLR0913 - those of the real gateway
         self,
         configuration: str,
         method: str,
@@ -182,6 +184,7 @@ class FakeGateway(Gateway):
         *,
         body: bytes | None = b"",
         rejected: Loan | None = None,
+        subject_token: str | Secret | None = None,
     ) -> Loan:
         """Return made-up credentials for a request that another HTTP client sends."""
         return self._sender.run(
@@ -193,6 +196,7 @@ class FakeGateway(Gateway):
                 existing_headers,
                 body=body,
                 rejected=rejected.token if rejected else None,
+                subject=subject_of(subject_token),
             )
         )
 
@@ -231,6 +235,7 @@ class FakeGateway(Gateway):
         configuration = call.configuration
         refuse_unsendable(configuration)
         opener = self._sender.context.opener(configuration)
+        token_manager(self._sender.context, configuration, call.subject)
         authenticated_request(call.request(), configuration, opener)
 
     def _respond(self, request: FakeRequest) -> object:

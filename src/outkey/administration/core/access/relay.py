@@ -5,11 +5,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from outkey.foundation.core.errors import HeaderFormatError, InvalidRequest, RemoteError
+from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.request.dot_segments import has_parent_segment
 from outkey.sending.core.request.headers import MAX_HEADERS, check_name, check_value
 from outkey.sending.core.request.message import BodySource, Response
 
+SUBJECT_HEADER = "x-outkey-subject-token"
 _ABSOLUTE = re.compile(r"[\\/]|[A-Za-z][A-Za-z0-9+.-]*:[\\/]{2}")
 # RFC 9110 §7.6.1, and what belongs to one connection in other ways.
 _HOP_BY_HOP = frozenset(
@@ -190,6 +192,16 @@ class RelayedRequest(NamedTuple):
                 field="path",
             )
         return f"{self.path}?{self.query}" if self.query else self.path
+
+    def subject_token(self) -> Secret | None:
+        """Return the token of the user that the request is sent for, if it has one.
+
+        The API does not get this header: what outkey is told stays here.
+        """
+        for name, value in self.headers:
+            if name.lower() == SUBJECT_HEADER:
+                return Secret(value)
+        return None
 
     def sent_headers(self) -> dict[str, str]:
         """Return the headers that the API gets from the caller."""

@@ -217,11 +217,11 @@ class ApiAccess:
         self._configuration(name)
         self.administration.clear_secret(name, field)
 
-    def test(self, name: str) -> Report:
+    def test(self, name: str, subject: Secret | None = None) -> Report:
         """Test a configuration; that sends a request."""
         self.token.demand(Scope.SEND)
         self._configuration(name)
-        return self.administration.test(self.application.sender, name)
+        return self.administration.test(self.application.sender, name, subject)
 
     def preview(
         self, name: str, method: str, path: str | None, content: RequestContent
@@ -252,6 +252,7 @@ class ApiAccess:
             request.target(),
             headers=request.sent_headers(),
             actor=self.token.actor,
+            subject_token=request.subject_token(),
         )
         if body:
             call = call._replace(body=body, content_type=BINARY)

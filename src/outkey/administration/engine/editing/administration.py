@@ -197,6 +197,7 @@ class Administration:
             self.policy(),
             (change.made for change in changes if change.changes_settings),
         )
+        self.refuse_lines_for_users([change.made for change in changes], lines)
         for change in changes:
             if change.changes_settings:
                 refuse_unsavable(change.made)
@@ -262,13 +263,16 @@ class Administration:
         """Return a configuration as it is stored now, not as it is cached."""
         return self.registry.find([name]).get(name) or self.registry.get(name)
 
-    def test(self, sender: Sender, name: str) -> Report:
-        """Test a configuration and store the result."""
+    def test(self, sender: Sender, name: str, subject: Secret | None = None) -> Report:
+        """Test a configuration and store the result.
+
+        `subject` is the token of a user, where each request brings one.
+        """
         from outkey.sending.engine.connection_test_setup import prepare_test  # noqa: PLC0415
 
         configuration = self.registry.get(name)
         self.note_test(name)
-        report = prepare_test(sender, configuration).run()
+        report = prepare_test(sender, configuration, subject=subject).run()
         self.save_test_result(configuration, report, sender.context.clock.now())
         return report
 
@@ -297,9 +301,12 @@ class Administration:
         with suppress(HostError):
             self.registry.save_test_result(configuration, at, "", seen)
 
-    def token(self, sender: Sender, name: str, tag: Tag) -> TokenActions:
+    def token(
+        self, sender: Sender, name: str, tag: Tag, subject: Secret | None = None
+    ) -> TokenActions:
         """Record what a user is about to do with a token, and return the actions."""
-        actions = sender.token_actions(sender.configurations.get(name))
+        configuration = sender.configurations.get(name)
+        actions = sender.token_actions(configuration, subject=subject)
         self.note(tag, name)
         return actions
 
@@ -309,16 +316,38 @@ class Administration:
         Raises EditConflict if `seen` is given and is not its newest version.
         """
         self.registry.get(line.configuration)
+        self.refuse_lines_for_users((), [line])
         self.audit.note(self._note_of_line(line))
         self.registry.put_line(line, by=self.actor, seen=seen)
 
     def save_lines(self, lines: Iterable[SyncLine]) -> None:
         """Create and change sync lines: all of them or none."""
         changed = list(lines)
+        self.refuse_lines_for_users((), changed)
         self.audit.note(*(self._note_of_line(line) for line in changed))
         with self.registry.transaction():
             for line in changed:
                 self.registry.put_line(line, by=self.actor)
+
+    def refuse_lines_for_users(
+        self, made: Collection[Configuration], lines: Collection[SyncLine]
+    ) -> None:
+        """Refuse lines of configurations whose requests are sent for users.
+
+        `made` are configurations as they will be stored with these lines.
+        """
+        from outkey.sync.core.line.line import refuse_line_for_users  # noqa: PLC0415
+
+        owners = {configuration.name: configuration for configuration in made}
+        for line in lines:
+            owner = owners.get(line.configuration)
+            refuse_line_for_users(
+                owner or self.registry.get(line.configuration), line.name
+            )
+        if any(configuration.needs_subject for configuration in made):
+            for stored in self.registry.timetable():
+                if owner := owners.get(stored.configuration):
+                    refuse_line_for_users(owner, stored.name)
 
     def save_sync_settings(
         self,

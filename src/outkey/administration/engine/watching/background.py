@@ -109,6 +109,7 @@ class BackgroundWork:
         ports.runs.prune(ports.runs.now() - age)
         ports.prune_deliveries(ports.runs.now() - age)
         ports.delete_older_than(days)
+        ports.sender.context.tokens.prune_subjects()
 
 
 def verify_due(
@@ -126,7 +127,10 @@ def verify_due(
             break
         # It may have been removed meanwhile, or cannot be recorded now.
         with suppress(OutkeyError):
-            if registry.get(name).verification.test_method in SAFE:
+            configuration = registry.get(name)
+            is_safe = configuration.verification.test_method in SAFE
+            # Without a user, nothing can be sent for one.
+            if is_safe and not configuration.needs_subject:
                 administration.test(sender, name)
         count += 1
     return count

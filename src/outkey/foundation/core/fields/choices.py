@@ -71,6 +71,7 @@ class Grant(Choice):
     AUTHORIZATION_CODE = "authorization_code", "Authorization code, in the browser"
     DEVICE_CODE = "device_code", "Device code, in the terminal"
     JWT_BEARER = "jwt_bearer", "Signed assertion (JWT bearer)"
+    TOKEN_EXCHANGE = "token_exchange", "Token exchange"
 
 
 class ClientAuth(Choice):
@@ -82,6 +83,13 @@ class ClientAuth(Choice):
     CLIENT_SECRET_JWT = "client_secret_jwt", "client secret JWT"
     PRIVATE_KEY_JWT = "private_key_jwt", "private key JWT"
     MTLS = "mtls", "mTLS, with the client certificate"
+
+
+class SubjectSource(Choice):
+    """Where the token comes from that a token exchange is about."""
+
+    REFERENCE = "reference", "this configuration"
+    CALLER = "caller", "each request"
 
 
 class Pkce(Choice):

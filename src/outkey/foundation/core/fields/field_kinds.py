@@ -33,7 +33,19 @@ CONTROL_BUT_LINES = re.compile(
 METHOD = re.compile(r"[A-Z]{1,20}")
 # Parameters of a token request that have fields of their own; some of them are secret.
 WITH_FIELDS = frozenset(
-    ("audience", "client_id", "client_secret", "refresh_token", "resource", "scope")
+    (
+        "actor_token",
+        "actor_token_type",
+        "audience",
+        "client_id",
+        "client_secret",
+        "refresh_token",
+        "requested_token_type",
+        "resource",
+        "scope",
+        "subject_token",
+        "subject_token_type",
+    )
 )
 # Parameters that are made for each request.
 MADE_BY_OUTKEY = frozenset(
@@ -195,17 +207,12 @@ class Field:
         """Whether the other fields have the values that this one needs."""
         if not self.alternatives:
             return True
-        return any(
-            all(values.get(path) in wanted for path, wanted in conditions)
-            for conditions in self.alternatives
-        )
+        return any(_hold(conditions, values) for conditions in self.alternatives)
 
     def is_required(self, values: Mapping[str, object]) -> bool:
         """Whether it must not be empty beside these values."""
         if self.required_when:
-            return all(
-                values.get(path) in wanted for path, wanted in self.required_when
-            )
+            return _hold(self.required_when, values)
         return self.required and self.applies(values)
 
     def is_refused(self, values: Mapping[str, object]) -> bool:
@@ -253,6 +260,10 @@ class Field:
         return ConfigError(message, field=place or self.path, hint=hint)
 
 
+def _hold(conditions: Conditions, values: Mapping[str, object]) -> bool:
+    return all(values.get(path) in wanted for path, wanted in conditions)
+
+
 def read_table(
     fields: Sequence[Field], table: object, place: str = ""
 ) -> dict[str, object]:
@@ -270,7 +281,7 @@ def read_table(
         if key in table:
             values[key] = field.parse(table[key], beside, place + key)
             beside[field.path] = values[key]
-        elif field.required and field.applies(beside):
+        elif field.is_required(beside):
             raise field.refuse(Text("must not be empty"), place=place + key)
     return values
 

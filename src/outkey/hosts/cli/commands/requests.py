@@ -8,7 +8,7 @@ import typer
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
-from outkey.hosts.cli.input import read_data, split_header
+from outkey.hosts.cli.input import read_data, read_reference, split_header
 from outkey.hosts.cli.printing.output import (
     print_findings,
     print_json,
@@ -21,7 +21,7 @@ from outkey.hosts.cli.printing.presenters import (
     print_response,
     response_facts,
 )
-from outkey.hosts.cli.session import AsJson, Name, open_application
+from outkey.hosts.cli.session import AsJson, Name, SubjectToken, open_application
 from outkey.hosts.preview_facts import preview_facts
 from outkey.sending.core.request.message import Response, ResponseHeaders
 from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
@@ -106,6 +106,7 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
             help="Print the body as it was received: not masked, not formatted.",
         ),
     ] = False,
+    subject_token: SubjectToken = None,
     as_json: AsJson = False,
 ) -> int:
     """Send one authenticated request and print the response.
@@ -125,6 +126,7 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
         target[-1],
         data=None if data is None else read_data(data),
         headers=dict(split_header(line) for line in header or []),
+        subject_token=read_reference(subject_token),
     )
     if not raw:
         response = _mask_echoes(application, name, response)

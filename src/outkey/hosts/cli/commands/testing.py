@@ -11,6 +11,7 @@ import typer
 
 from outkey.foundation.core.findings.checks import Finding, Level
 from outkey.foundation.core.text import join_texts
+from outkey.hosts.cli.input import read_reference
 from outkey.hosts.cli.printing.finding_commands import with_command
 from outkey.hosts.cli.printing.output import (
     confirm,
@@ -24,7 +25,7 @@ from outkey.hosts.cli.printing.output import (
 )
 from outkey.hosts.cli.printing.presenters import pause_text
 from outkey.hosts.cli.printing.times import with_local_times
-from outkey.hosts.cli.session import AsJson, Name, Yes, open_application
+from outkey.hosts.cli.session import AsJson, Name, SubjectToken, Yes, open_application
 from outkey.hosts.command_host import administration_of
 
 if TYPE_CHECKING:
@@ -43,12 +44,14 @@ def check_connection(
         ),
     ] = False,
     yes: Yes = False,
+    subject_token: SubjectToken = None,
     as_json: AsJson = False,
 ) -> int:
     """Test a configuration step by step, with cause and remedy."""
+    subject = read_reference(subject_token)
     application = open_application()
     administration = administration_of(application)
-    report = administration.test(application.sender, name)
+    report = administration.test(application.sender, name, subject)
     proposal = report.suspicions[0].fix if fix and report.suspicions else None
     if proposal:
         from outkey.administration.engine.editing.fixes import apply_fix, difference
@@ -59,7 +62,7 @@ def check_connection(
             print_table(("Field", "Now", "Then"), rows)
         confirm(f"{proposal.label}?", yes=yes)
         apply_fix(administration, application.sender.context, name, proposal)
-        report = administration.test(application.sender, name)
+        report = administration.test(application.sender, name, subject)
     if as_json:
         print_json(report_facts(report))
         return report_exit_code(report)

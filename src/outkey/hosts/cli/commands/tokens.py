@@ -11,7 +11,7 @@ from outkey.foundation.core.fields.choices import Grant, Network
 from outkey.foundation.core.moments import duration_text, iso_moment
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.declaring import Commands
-from outkey.hosts.cli.input import read_line
+from outkey.hosts.cli.input import read_line, read_reference
 from outkey.hosts.cli.printing.output import (
     print_json,
     print_line,
@@ -20,13 +20,14 @@ from outkey.hosts.cli.printing.output import (
     warn,
 )
 from outkey.hosts.cli.printing.times import time_text
-from outkey.hosts.cli.session import AsJson, Name, open_application
+from outkey.hosts.cli.session import AsJson, Name, SubjectToken, open_application
 from outkey.hosts.command_host import administration_of
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.oauth2.token import State
 
 if TYPE_CHECKING:
     from outkey.administration.engine.application import Application
+    from outkey.foundation.core.secret import Secret
     from outkey.sending.engine.tokens.actions import TokenActions, TokenStatus
 
 _STATES = {
@@ -49,19 +50,29 @@ def status(
             "--introspect", help="Ask the provider whether the token is active."
         ),
     ] = False,
+    subject_token: SubjectToken = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the state of a token, never the token itself."""
+    """Show the state of a token, never the token itself.
+
+    Where each request brings the token of its user, it counts the users; with
+    --subject-token it is about the token of one.
+    """
     application = open_application()
-    token = application.sender.token_actions(application.registry.get(name))
+    token = application.sender.token_actions(
+        application.registry.get(name), subject=read_reference(subject_token)
+    )
     active = token.introspect() if introspect else None
     _print_status(token.status(), as_json=as_json, active=active)
 
 
 @tokens_app.command("renew")
-def renew(name: Name, *, as_json: AsJson = False) -> None:
+def renew(
+    name: Name, *, subject_token: SubjectToken = None, as_json: AsJson = False
+) -> None:
     """Get a new token now."""
-    token = _change_token(open_application(), name, Tag.TOKEN_RENEWED)
+    subject = read_reference(subject_token)
+    token = _change_token(open_application(), name, Tag.TOKEN_RENEWED, subject)
     _print_status(token.renew(), as_json=as_json)
 
 
@@ -74,8 +85,15 @@ def revoke(name: Name, *, as_json: AsJson = False) -> None:
 
 
 @tokens_app.command("forget")
-def forget(name: Name, *, as_json: AsJson = False) -> None:
-    """Delete the token here, without notifying the provider."""
+def forget(
+    name: Name, *, subject_token: SubjectToken = None, as_json: AsJson = False
+) -> None:
+    """Delete the token here, without notifying the provider.
+
+    Where each request brings the token of its user, those of all users are deleted, or
+    with --subject-token that of one.
+    """
+    subject = read_reference(subject_token)
     application = open_application()
     if sys.stdin.isatty():
         stored = application.sender.token_actions(application.registry.get(name))
@@ -84,7 +102,7 @@ def forget(name: Name, *, as_json: AsJson = False) -> None:
                 "The token is lost then, and a user must agree again. Go on?",
                 abort=True,
             )
-    token = _change_token(application, name, Tag.TOKEN_FORGOTTEN)
+    token = _change_token(application, name, Tag.TOKEN_FORGOTTEN, subject)
     token.forget()
     _print_status(token.status(), as_json=as_json)
 
@@ -137,9 +155,12 @@ def _authorize_out_of_band(token: "TokenActions", *, as_json: bool) -> None:
     _print_status(token.status(), as_json=as_json)
 
 
-def _change_token(application: "Application", name: str, tag: Tag) -> "TokenActions":
+def _change_token(
+    application: "Application", name: str, tag: Tag, subject: "Secret | None" = None
+) -> "TokenActions":
     """Record what the user is about to do with a token, and return what does it."""
-    return administration_of(application).token(application.sender, name, tag)
+    administration = administration_of(application)
+    return administration.token(application.sender, name, tag, subject)
 
 
 @tokens_app.command("discover")
@@ -183,6 +204,8 @@ def _print_status(
 ) -> None:
     """Print the state of a token, and whether the provider says it is active."""
     facts: dict[str, object] = asdict(status)
+    if status.subjects is None:
+        del facts["subjects"]  # requests bring no users
     write_moment = iso_moment if as_json else time_text
     for name in ("expires_at", "last_renewed_at"):
         at = facts[name]
@@ -193,6 +216,9 @@ def _print_status(
         print_json(facts)
         return
     facts["state"] = _STATES[status.state]
+    if status.subjects is not None:
+        facts["subjects"] = str(status.subjects)  # not a duration
+        facts["state"] = "each request brings the token of its user"
     rows = [
         (name.replace("_", " ").capitalize(), value_text(fact))
         for name, fact in facts.items()

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Body, Header
 
 from outkey.administration.core.access.api_tokens import Scope
+from outkey.administration.core.access.relay import SUBJECT_HEADER
 from outkey.administration.core.presets.facts import preset_facts
 from outkey.administration.engine.access.api_access import ApiSubject
 from outkey.foundation.core.secret import Secret
@@ -187,9 +188,12 @@ def clear_secret(request: HttpRequest, name: str, field: str) -> HttpResponse:
 def test_configuration(request: HttpRequest, name: str) -> HttpResponse:
     """Test a configuration step by step.
 
-    A test that failed is a 200 too.
+    A test that failed is a 200 too. The header X-Outkey-Subject-Token has the token of
+    the user that it is for, where each request brings one.
     """
-    return json_response(report_facts(granted(request).test(name)))
+    subject = request.headers.get(SUBJECT_HEADER)
+    secret = None if subject is None else Secret(subject)
+    return json_response(report_facts(granted(request).test(name, secret)))
 
 
 @operation(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from outkey.foundation.ports.database import Database, StateRows
     from outkey.sending.adapters.secrets.secrets_stored import Keyrings
     from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.ports.sending import Tokens
 
 
 class StoredCsrfTokens:
@@ -42,6 +43,19 @@ class StoredCsrfTokens:
 
     def now(self) -> float:
         return self._database.now()
+
+    def of_subject(self, subject: Secret) -> Tokens:
+        """Refuse to serve a user: theirs are beside their tokens."""
+        raise NotImplementedError
+
+    def subjects(self, configuration: Configuration) -> int:  # noqa: ARG002
+        return 0
+
+    def delete_subjects(self, configuration: Configuration) -> None:
+        """Delete nothing."""
+
+    def prune_subjects(self) -> None:
+        """Delete nothing."""
 
     def mark(self, secret: Secret, before: str) -> str:
         """Refuse to mark a secret: no CSRF token is entered."""

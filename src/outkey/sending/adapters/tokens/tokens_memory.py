@@ -2,32 +2,34 @@
 
 import os
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 
 from outkey.foundation.adapters.process_lock import ProcessLock
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.oauth2.token import TokenState
+from outkey.sending.core.oauth2.token import MAX_SUBJECTS, TokenState, superfluous
+
+CSRF = ":csrf"  # after a subject, for the CSRF tokens that belong to it
 
 
 class MemoryTokens:
     """Stores states in a dictionary. Tokens that rotate are lost with the process."""
 
     def __init__(self, now: Callable[[], float]) -> None:
-        self._states: dict[str, TokenState] = {}
+        # By configuration, and by a hash of the subject that a token is exchanged for.
+        self._states: dict[tuple[str, str], TokenState] = {}
+        self._subject = ""
         self._lock = ProcessLock()
         self._key = os.urandom(32)
-        self._csrf: MemoryTokens | None = None
         self.now = now
 
     def csrf(self) -> "MemoryTokens":
-        with self._lock:
-            if self._csrf is None:
-                self._csrf = MemoryTokens(self.now)
-            return self._csrf
+        return self._beside(f"{self._subject}{CSRF}")
 
     def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
-        state = self._states.get(configuration.name, TokenState())
+        key = configuration.name, self._subject
+        state = self._states.get(key, TokenState())
         return state if opened else replace(state, content=None)
 
     def swap(
@@ -35,11 +37,53 @@ class MemoryTokens:
     ) -> TokenState | None:
         state = replace(after, generation=before.generation + 1)
         with self._lock:
-            current = self._states.get(configuration.name, TokenState())
+            key = configuration.name, self._subject
+            current = self._states.get(key, TokenState())
             if current.generation != before.generation:
                 return None
-            self._states[configuration.name] = state
+            if key not in self._states and self._subject:
+                self._make_room(configuration.name)
+            self._states[key] = state
         return state
+
+    def of_subject(self, subject: Secret) -> "MemoryTokens":
+        return self._beside(self.mark(subject, ""))
+
+    def _beside(self, subject: str) -> "MemoryTokens":
+        tokens = copy(self)  # with the same dictionary
+        tokens._subject = subject  # noqa: SLF001 - of this class
+        return tokens
+
+    def subjects(self, configuration: Configuration) -> int:
+        keys = self._keys_of_subjects(configuration.name)
+        return sum(not subject.endswith(CSRF) for _, subject in keys)
+
+    def delete_subjects(self, configuration: Configuration) -> None:
+        with self._lock:
+            for key in self._keys_of_subjects(configuration.name):
+                del self._states[key]
+
+    def _keys_of_subjects(self, name: str) -> list[tuple[str, str]]:
+        return [
+            key
+            for key in list(self._states)
+            if key[0] == name and key[1] not in {"", CSRF}
+        ]
+
+    def prune_subjects(self) -> None:
+        with self._lock:
+            for name in {key[0] for key in self._states}:
+                self._prune(name)
+
+    def _make_room(self, name: str) -> None:
+        if len(self._keys_of_subjects(name)) >= MAX_SUBJECTS:
+            self._prune(name)
+
+    def _prune(self, name: str) -> None:
+        keys = self._keys_of_subjects(name)
+        states = {subject: self._states[name, subject] for _, subject in keys}
+        for subject in superfluous(states, self.now()):
+            del self._states[name, subject]
 
     def refuse_renewal(self) -> None:
         """Refuse nothing: no backup has these tokens."""

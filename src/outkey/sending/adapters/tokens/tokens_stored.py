@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from outkey.foundation.ports.database import Database, StateRows
     from outkey.sending.adapters.secrets.secrets_stored import Keyrings
     from outkey.sending.adapters.tokens.csrf_stored import StoredCsrfTokens
+    from outkey.sending.adapters.tokens.tokens_of_subjects import SubjectRows
     from outkey.sending.core.configuration.configuration import Configuration
     from outkey.sending.core.oauth2.token import TokenState
+    from outkey.sending.ports.sending import Tokens
     from outkey.sending.ports.storage import ConfigurationRows, TokenRows
 
 
@@ -48,11 +51,32 @@ class StoredTokens:
 
         return StoredCsrfTokens(self._states, self._keys, self._database)
 
+    @cached_property
+    def _subjects(self) -> SubjectRows:
+        from outkey.sending.adapters.tokens.tokens_of_subjects import SubjectRows  # noqa: PLC0415
+
+        return SubjectRows(self._states)
+
     def refuse_renewal(self) -> None:
         refuse_on_hold(self._states.read(StateKind.HOLD))
 
     def now(self) -> float:
         return self._database.now()
+
+    def of_subject(self, subject: Secret) -> Tokens:
+        from outkey.sending.adapters.tokens.tokens_of_subjects import SubjectTokens  # noqa: PLC0415
+
+        mark = self.mark(subject, "")
+        return SubjectTokens(self, self._subjects, self._keys, mark)
+
+    def subjects(self, configuration: Configuration) -> int:
+        return self._subjects.count(configuration.record)
+
+    def delete_subjects(self, configuration: Configuration) -> None:
+        self._subjects.delete(configuration.record)
+
+    def prune_subjects(self) -> None:
+        self._subjects.prune(self.now())
 
     def mark(self, secret: Secret, before: str) -> str:
         """Return the hash with a key that is derived from one of the ring.

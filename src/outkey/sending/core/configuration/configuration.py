@@ -236,6 +236,17 @@ class Configuration:
         return self.has_three_legs or (self.uses_oauth2 and self.oauth2.needs_consent)
 
     @property
+    def exchanges_token(self) -> bool:
+        """Whether a token is exchanged for that of the API (RFC 8693)."""
+        return self.uses_oauth2 and self.oauth2.exchanges_token
+
+    @property
+    def needs_subject(self) -> bool:
+        """Whether each request brings the token that is exchanged for its own."""
+        is_caller = self.oauth2.subject_token_from is choices.SubjectSource.CALLER
+        return self.exchanges_token and is_caller
+
+    @property
     def has_unprotected_consent(self) -> bool:
         """Whether a code of a consent could be redeemed by who did not begin it."""
         is_off = self.oauth2.pkce is choices.Pkce.OFF
@@ -382,6 +393,8 @@ class Configuration:
         ]
         if self.uses_oauth2 and self._has_client_secret():
             names.append("client_secret")
+        if self.exchanges_token and "actor_token" in self.secrets:
+            names.append("actor_token")
         if self.signs_for_aws:
             names += self._secrets_of_aws()
         if self.uses_oauth1:
@@ -434,6 +447,8 @@ class Configuration:
     def _has_client_secret(self) -> bool:
         """Whether a client secret is sent; public clients have none (RFC 6749)."""
         if self.oauth2.client_auth is choices.ClientAuth.MTLS:
+            return False
+        if self.exchanges_token and not self.oauth2.client_id:
             return False
         may_be_public = (
             self.oauth2.client_auth is choices.ClientAuth.BODY
@@ -665,6 +680,7 @@ def build(  # noqa: PLR0913 - rows of three kinds, and secrets in two forms
     check_value(str(parsed["token_prefix"] or ""), field="token_prefix")
     _check_token_value(str(parsed["token_value"]))
     _refuse_two_hosts(parsed)
+    _refuse_nameless_client(parsed)
     refuse_odd_aws(parsed)
     refuse_unusable_oauth1(parsed)
     _check_csrf(parsed)
@@ -756,6 +772,14 @@ def _refuse_two_hosts(values: Mapping[str, object]) -> None:
                     " there"
                 )
             )
+
+
+def _refuse_nameless_client(values: Mapping[str, object]) -> None:
+    """Refuse a client authentication that nothing names the client of."""
+    is_used = values["token_source"] is choices.TokenSourceKind.OAUTH2
+    is_body = values["oauth2.client_auth"] is choices.ClientAuth.BODY
+    if is_used and not is_body and not values["oauth2.client_id"]:
+        raise BY_PATH["oauth2.client_id"].refuse(Text("must not be empty"))
 
 
 def _constructor_arguments(values: Mapping[str, object]) -> dict[str, object]:

@@ -82,6 +82,11 @@ RULES: Mapping[str, Permission | None] = {
     "oauth2.audience": Permission.SET_SECRET,
     "oauth2.resource": Permission.SET_SECRET,
     "oauth2.extra": Permission.SET_SECRET,
+    # Whose token is sent to the Token URL, and what it is exchanged for.
+    "oauth2.subject_token_from": Permission.SET_SECRET,
+    "oauth2.subject_token_type": Permission.SET_SECRET,
+    "oauth2.actor_token_type": Permission.SET_SECRET,
+    "oauth2.requested_token_type": Permission.SET_SECRET,
     # Without it a stolen code is of use to anyone who has the client secret.
     "oauth2.pkce": Permission.SET_SECRET,
     # Without it a stolen token is of use to anyone.

@@ -47,6 +47,10 @@ class OAuth2Settings:
     introspection_url: str
     issuer: str
     body_format: choices.BodyFormat
+    subject_token_from: choices.SubjectSource
+    subject_token_type: str
+    actor_token_type: str
+    requested_token_type: str
     pkce: choices.Pkce
     dpop: bool
     leeway_seconds: float
@@ -70,6 +74,11 @@ class OAuth2Settings:
             choices.Grant.DEVICE_CODE,
             choices.Grant.REFRESH_TOKEN,
         }
+
+    @property
+    def exchanges_token(self) -> bool:
+        """Whether tokens are exchanged for those of the API (RFC 8693)."""
+        return self.grant is choices.Grant.TOKEN_EXCHANGE
 
     @property
     def pushes_authorization(self) -> bool:

@@ -50,6 +50,8 @@ def prove(
 
     match settings.client_auth:
         case ClientAuth.BODY:
+            if not settings.client_id:
+                return Proof()  # an exchange that only the subject proves
             if "client_secret" not in configuration.needed_secrets():
                 # An assertion may be the only proof (RFC 7521 §4.1).
                 return Proof(parameters=(identity,) if settings.client_id else ())

@@ -20,6 +20,7 @@ from outkey.sending.core.request.message import Header, Request, Source
 
 _REQUEST_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]{1,2000}")
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+_TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"  # noqa: S105
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _WELL_KNOWN = "/.well-known/"
 _METADATA = {
@@ -44,6 +45,24 @@ def jwt_bearer(configuration: Configuration) -> Parameters:
     A provider accepts an assertion once, and the request may be retried.
     """
     return [("grant_type", JWT_BEARER), *_requested_parameters(configuration)]
+
+
+def token_exchange(
+    configuration: Configuration, subject: Secret, actor: Secret | None
+) -> Parameters:
+    """Request a token for that of a subject (RFC 8693 §2.1)."""
+    settings = configuration.oauth2
+    parameters: Parameters = [
+        ("grant_type", _TOKEN_EXCHANGE),
+        ("subject_token", subject),
+        ("subject_token_type", settings.subject_token_type),
+    ]
+    if actor is not None:
+        parameters.append(("actor_token", actor))
+        parameters.append(("actor_token_type", settings.actor_token_type))
+    if settings.requested_token_type:
+        parameters.append(("requested_token_type", settings.requested_token_type))
+    return parameters + _requested_parameters(configuration)
 
 
 def refresh(configuration: Configuration, token: Secret) -> Parameters:

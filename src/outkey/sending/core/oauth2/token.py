@@ -26,6 +26,7 @@ from outkey.sending.core.oauth2.responses import TokenResponse
 LEASE_SECONDS = 15.0
 # A renewal that a crash left without a result is retried once; then a user must act.
 MAX_TRIES = 2
+MAX_SUBJECTS = 10_000  # of a configuration
 _WAITS = (1.0, 2.0, 4.0, 8.0)
 CIRCUIT_SECONDS = 60.0
 _REJECTED_AGAIN_SECONDS = 60.0
@@ -283,6 +284,10 @@ class TokenState:
         most = CIRCUIT_SECONDS * 5
         return now < self.retry_at <= now + most
 
+    def is_of_use(self, now: float) -> bool:
+        """Whether there is a valid token, or a request to wait for or to hold back."""
+        return now < self.expires_at or self.is_leased(now) or self.is_waiting(now)
+
     def ended(self, reason: str) -> "TokenState":
         """End the renewals until a user acts; the token itself may still be valid."""
         return replace(self.released(), dead=True, error=reason)
@@ -324,6 +329,17 @@ class TokenState:
         return cls(generation, serial, content, **facts)
 
 
+def superfluous(states: Mapping[str, TokenState], now: float) -> list[str]:
+    """Return the keys of the subjects whose tokens need not be stored any longer.
+
+    Those that have ended, and the oldest of too many: each can be requested again.
+    """
+    alive = {key: state for key, state in states.items() if state.is_of_use(now)}
+    by_age = sorted(alive, key=lambda key: alive[key].obtained_at)
+    oldest = by_age[: max(0, len(by_age) - MAX_SUBJECTS)]
+    return [*(states.keys() - alive.keys()), *oldest]
+
+
 _ELSEWHERE = frozenset({"generation", "serial", "content"})
 
 
@@ -348,6 +364,15 @@ def basis_of(configuration: Configuration) -> str:
         dict(settings.extra),
         settings.dpop,
     ]
+    if settings.exchanges_token:
+        permissions += [
+            settings.subject_token_from,
+            settings.subject_token_type,
+            settings.actor_token_type,
+            settings.requested_token_type,
+            _secret_version_of(configuration, "subject_token"),
+            _secret_version_of(configuration, "actor_token"),
+        ]
     credential: list[object] = [
         settings.client_auth,
         _secret_version_of(configuration, "client_secret"),

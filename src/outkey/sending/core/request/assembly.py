@@ -83,6 +83,8 @@ class Call(NamedTuple):
     line: str = ""
     purpose: str = ""  # as the audit has it, for what is no request of a caller
     actor: str = ""  # who asked for it, where that is recorded with the request
+    # The token of the user that it is sent for, which is exchanged for another one.
+    subject: Secret | None = None
 
     def request(self) -> Request:
         """Build the request of the caller with the default headers."""

@@ -29,10 +29,11 @@ class RequestContent(TypedDict, total=False):
 
 
 class SendOptions(RequestContent, total=False):
-    """The content of a request, and the sync line that it belongs to."""
+    """The content of a request, and the line, actor and user that it belongs to."""
 
     line: str
     actor: str
+    subject_token: str | Secret | None
 
 
 def build_call(  # noqa: PLR0913 - the parts of a request, all by keyword
@@ -46,6 +47,7 @@ def build_call(  # noqa: PLR0913 - the parts of a request, all by keyword
     headers: Mapping[str, str | Secret] | None = None,
     line: str = "",
     actor: str = "",
+    subject_token: str | Secret | None = None,
 ) -> Call:
     """Return a call; without a path, to the configuration's test path."""
     if method not in _USUAL_METHODS:
@@ -65,4 +67,10 @@ def build_call(  # noqa: PLR0913 - the parts of a request, all by keyword
         content_type=content_type,
         line=line,
         actor=actor,
+        subject=subject_of(subject_token),
     )
+
+
+def subject_of(token: str | Secret | None) -> Secret | None:
+    """Return the token of a user as a secret."""
+    return Secret(token) if isinstance(token, str) else token

@@ -48,7 +48,7 @@ def sent_secrets(
     secrets: list[Secret] = []
     if configuration.fetches_token:
         secrets += TokenManager(context, configuration).secrets()
-    if configuration.csrf.path:
+    if configuration.csrf.path and not configuration.needs_subject:
         secrets += csrf_manager(context, configuration).secrets()
     names = {*configuration.needed_secrets(), *configuration.secrets} - {SCRIPT_FACT}
     for name in sorted(names):

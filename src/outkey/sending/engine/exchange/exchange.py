@@ -96,6 +96,7 @@ def exchange(
     try:
         refuse_unsendable(configuration)
         context.lockout_guard.refuse_paused(configuration)
+        current.refuse_subject()
         response = yield from current.follow_redirects()
     except OutkeyError as error:
         if error is not current.budget.concluded:
@@ -141,6 +142,11 @@ class Exchange:
             purpose=call.purpose,
             actor=call.actor,
         )
+
+    def refuse_subject(self) -> None:
+        """Refuse a call without the subject that it needs, or with one too many."""
+        if self._configuration.needs_subject or self._call.subject is not None:
+            self._token_manager()
 
     def refuses_credentials(self) -> bool:
         """Whether a last response 401 is about the credentials."""
@@ -336,14 +342,19 @@ class Exchange:
         )
 
     def _token_manager(self) -> TokenManager:
-        from outkey.sending.engine.tokens.renewal import TokenManager  # noqa: PLC0415
+        from outkey.sending.engine.tokens.renewal import token_manager  # noqa: PLC0415
 
-        return TokenManager(self._context, self._configuration)
+        return token_manager(self._context, self._configuration, self._call.subject)
 
     def _csrf_manager(self) -> TokenManager:
         from outkey.sending.engine.tokens.csrf_source import csrf_manager  # noqa: PLC0415
 
-        return csrf_manager(self._context, self._configuration, self._fetch_csrf_token)
+        return csrf_manager(
+            self._context,
+            self._configuration,
+            self._fetch_csrf_token,
+            self._call.subject,
+        )
 
     def _requested_wait(self, response: Response, retry: int) -> float:
         """Return the seconds until a retry; a 429 holds the whole configuration."""

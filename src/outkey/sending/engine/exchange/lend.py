@@ -15,6 +15,7 @@ from outkey.foundation.core.errors import (
     ScriptFailed,
 )
 from outkey.foundation.core.origin import parse_url
+from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import Outcome, Refusal, Tag, intent_of
 from outkey.sending.core.aws.error_codes import says_session_expired
@@ -33,7 +34,7 @@ from outkey.sending.core.request.message import (
 )
 from outkey.sending.core.request.schemes.fetched import is_rejected
 from outkey.sending.engine.exchange.scripts import sign
-from outkey.sending.engine.tokens.renewal import TokenManager
+from outkey.sending.engine.tokens.renewal import token_manager
 from outkey.sending.engine.tokens.token_source import TokenRequest
 from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.steps import Steps
@@ -57,6 +58,7 @@ class Loan:
     revision: int
     token: AccessToken | None = None  #: renewed where the API refuses it
     renewed: bool = False  #: after the API refused another token
+    subject: Secret | None = None  #: the user's token that it was exchanged for
 
     def outcome(self, status: int, now: float) -> Outcome:
         """Describe how the request ended; status 0 means without a response."""
@@ -74,15 +76,16 @@ def lend(  # noqa: PLR0913 - the parts of a request
     *,
     body: bytes | None,
     rejected: AccessToken | None = None,
+    subject: Secret | None = None,
 ) -> Steps[Loan]:
     """Return the credentials for a request to the configuration's own origin.
 
     The body is None where it will come from a stream.
     """
-    token_manager = TokenManager(context, configuration)
     was_refused = rejected is not None
     token = None
     try:
+        manager = token_manager(context, configuration, subject)
         refuse_unsendable(configuration)
         _refuse_unlendable(context, configuration)
         if configuration.needs_csrf_token(method.upper()):
@@ -97,7 +100,7 @@ def lend(  # noqa: PLR0913 - the parts of a request
         if configuration.signs_for_aws:
             _refuse_unknown_values(request, existing_headers)
         if configuration.fetches_token:
-            token = yield from token_manager.get(
+            token = yield from manager.get(
                 TokenRequest(rejected, token_was_refused=was_refused)
             )
         request = authenticated_request(
@@ -105,7 +108,7 @@ def lend(  # noqa: PLR0913 - the parts of a request
             configuration,
             context.opener(configuration),
             token,
-            token_manager.proof,
+            manager.proof,
             partial(sign, context, configuration, ""),
             now=context.moment(configuration, request.origin),
         )
@@ -124,6 +127,7 @@ def lend(  # noqa: PLR0913 - the parts of a request
         revision=configuration.revision,
         token=token,
         renewed=was_refused,
+        subject=subject,
     )
 
 
@@ -149,7 +153,7 @@ def settle(
     if loan.token is None:
         return False
     if status < 400:
-        TokenManager(context, configuration).note_accepted()
+        token_manager(context, configuration, loan.subject).note_accepted()
     response = Response(status, ResponseHeaders(tuple(headers)))
     if configuration.signs_for_aws:
         return says_session_expired(response)

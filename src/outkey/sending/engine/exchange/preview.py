@@ -33,6 +33,9 @@ DIGEST_NOTE = Text(
     "The first request to a server goes without Authorization, since Digest begins with"
     " a challenge of the server."
 )
+SUBJECT_NOTE = Text(
+    "Each request gets the token of the user that it is sent for: pass --subject-token."
+)
 _CURL_SETS_ITSELF = frozenset({"host", "accept-encoding", "content-length"})
 _SCHEME_WORDS = tuple(f"{word} " for word in CREDENTIAL_WORDS)
 
@@ -119,8 +122,15 @@ def preview(context: SendContext, call: Call) -> Preview:
         username=configuration.username,
         proxy=proxy,
         proxy_username=proxy_username,
-        note=DIGEST_NOTE if configuration.uses_digest else NO_TEXT,
+        note=_note(configuration),
     )
+
+
+def _note(configuration: Configuration) -> Text:
+    """Return what a preview cannot show."""
+    if configuration.uses_digest:
+        return DIGEST_NOTE
+    return SUBJECT_NOTE if configuration.needs_subject else NO_TEXT
 
 
 def masked_headers(

@@ -29,6 +29,7 @@ from outkey.sending.engine.wire.transmit import route_of
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from outkey.foundation.core.secret import Secret
     from outkey.foundation.ports.clock import Clock
     from outkey.foundation.ports.expressions import PathCompiler
     from outkey.foundation.ports.threads import Threads
@@ -185,12 +186,16 @@ class Sender:
         return self.runtime.transport.probe(configuration.base.origin, route)
 
     def token_actions(
-        self, configuration: Configuration, context: SendContext | None = None
+        self,
+        configuration: Configuration,
+        context: SendContext | None = None,
+        subject: Secret | None = None,
     ) -> TokenActions:
-        """Return the actions of users on a configuration's token."""
+        """Return the actions on a configuration's token, or on that of a user."""
         from outkey.sending.engine.tokens.actions import TokenActions  # noqa: PLC0415
 
-        return TokenActions(context or self.context, configuration, self.run_for_user)
+        context = context or self.context
+        return TokenActions(context, configuration, self.run_for_user, subject)
 
     def close(self) -> None:
         """Close pooled connections, the processes that run scripts, and the audit."""

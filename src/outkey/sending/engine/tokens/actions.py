@@ -37,7 +37,7 @@ from outkey.sending.core.request.message import Response
 from outkey.sending.engine.exchange.echoed_secrets import reveals_secret, sent_secrets
 from outkey.sending.engine.tokens.login_source import LoginSource
 from outkey.sending.engine.tokens.oauth2_source import OAuth2Source
-from outkey.sending.engine.tokens.renewal import TokenManager
+from outkey.sending.engine.tokens.renewal import TokenManager, token_manager
 from outkey.sending.engine.tokens.shown_refusal import add_words
 from outkey.sending.engine.tokens.token_source import TokenRequest
 from outkey.sending.engine.wire.context import SendContext
@@ -70,6 +70,7 @@ class TokenStatus:
     scope: str = ""
     last_renewed_at: float | None = None
     error: str | None = None
+    subjects: int | None = None  # the users with a token, where requests bring theirs
 
 
 class TokenAction(StrEnum):
@@ -88,9 +89,14 @@ class TokenActions:
     context: SendContext
     configuration: Configuration
     run: Callable[[Steps[Any]], Any]
+    # The token of a user, where each request brings one: then it is about theirs.
+    subject: Secret | None = None
 
     def status(self) -> TokenStatus:
         """Return the status of the stored token; sends nothing."""
+        if self._is_about_all:
+            subjects = self.context.tokens.subjects(self.configuration)
+            return TokenStatus(State.NONE, subjects=subjects)
         state, freshness = self._manager.state()
         error = state.error or None
         if state.access is None:
@@ -111,6 +117,8 @@ class TokenActions:
         configuration = self.configuration
         grant = configuration.oauth2.grant if configuration.uses_oauth2 else None
         actions: set[TokenAction] = set()
+        if self._is_about_all:
+            return {TokenAction.FORGET} if status.subjects else actions
         if configuration.has_three_legs:
             actions.add(TokenAction.CONNECT)
             if status.state is not State.NONE:
@@ -127,6 +135,11 @@ class TokenActions:
         return actions
 
     @property
+    def _is_about_all(self) -> bool:
+        """Whether there are tokens of users, and this is about none of them alone."""
+        return self.configuration.needs_subject and self.subject is None
+
+    @property
     def _revocation(self) -> str:
         """Where a token is revoked; empty if that is not set."""
         if self.configuration.uses_login:
@@ -137,6 +150,8 @@ class TokenActions:
 
     def would_lose_consent(self) -> bool:
         """Whether a user must agree again after the token is deleted."""
+        if self.configuration.needs_subject:
+            return False
         state, _ = self._manager.state()
         if self.configuration.has_three_legs:
             return state.access is not None
@@ -158,7 +173,10 @@ class TokenActions:
         return self.status()
 
     def forget(self) -> None:
-        """Delete the token here; it is not revoked at the provider."""
+        """Delete the token here, or those of all users; nothing is revoked."""
+        if self._is_about_all:
+            self.context.tokens.delete_subjects(self.configuration)
+            return
         self.run(self._manager.delete())
 
     def revoke(self) -> None:
@@ -324,7 +342,7 @@ class TokenActions:
                 "this configuration uses neither OAuth 2.0, nor a login, nor a role"
             )
             raise ConfigError(message, field="token_source")
-        return TokenManager(self.context, self.configuration)
+        return token_manager(self.context, self.configuration, self.subject)
 
     @property
     def _oauth2(self) -> OAuth2Source:

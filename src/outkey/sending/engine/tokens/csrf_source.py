@@ -13,7 +13,7 @@ from outkey.sending.core.request.csrf import (
     csrf_failure,
     read_csrf_token,
 )
-from outkey.sending.engine.tokens.renewal import TokenManager
+from outkey.sending.engine.tokens.renewal import TokenManager, token_manager
 from outkey.sending.engine.tokens.token_source import (
     TOKEN_SECONDS,
     TokenRequest,
@@ -22,6 +22,7 @@ from outkey.sending.engine.tokens.token_source import (
 
 if TYPE_CHECKING:
     from outkey.foundation.core.errors import OutkeyError
+    from outkey.foundation.core.secret import Secret
     from outkey.sending.core.configuration.configuration import Configuration
     from outkey.sending.core.request.message import Response
     from outkey.sending.engine.wire.context import SendContext
@@ -35,16 +36,21 @@ def _cannot_fetch(_deadline: float) -> Steps[Response]:
 
 
 def csrf_manager(
-    context: SendContext, configuration: Configuration, fetch: Fetch = _cannot_fetch
+    context: SendContext,
+    configuration: Configuration,
+    fetch: Fetch = _cannot_fetch,
+    subject: Secret | None = None,
 ) -> TokenManager:
     """Return what gets, shares and replaces the CSRF token of a configuration.
 
     `fetch` sends the request for one until a deadline; without it nothing is fetched.
+    Where requests are sent for users, each has one of its own.
     """
-    beside = replace(
-        context, tokens=context.tokens.csrf(), token_cache=context.csrf_cache
-    )
-    return TokenManager(beside, configuration, CsrfSource(beside, configuration, fetch))
+    manager = token_manager(context, configuration, subject)
+    tokens = manager.context.tokens.csrf()
+    beside = replace(context, tokens=tokens, token_cache=context.csrf_cache)
+    source = CsrfSource(beside, configuration, fetch)
+    return replace(manager, context=beside, other_source=source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ class OAuth2Source:
 
     context: SendContext
     configuration: Configuration
+    subject: Secret | None = None  # the token of a request's user, to be exchanged
 
     @property
     def basis(self) -> str:
@@ -120,6 +121,8 @@ class OAuth2Source:
         """Return the parameters of the token request."""
         if self.configuration.oauth2.grant is Grant.JWT_BEARER:
             return grants.jwt_bearer(self.configuration)
+        if self.configuration.exchanges_token:
+            return self._exchange_parameters()
         if not self.configuration.needs_consent:
             return grants.client_credentials(self.configuration)
         token = leased.content.refresh if leased.content else None
@@ -128,6 +131,14 @@ class OAuth2Source:
         if token is None or use_entered:
             token = self._entered_secret("refresh_token")
         return grants.refresh(self.configuration, token)
+
+    def _exchange_parameters(self) -> Parameters:
+        """Return the parameters of a token exchange; what is entered is read anew."""
+        subject = self.subject or self._entered_secret("subject_token")
+        actor = None
+        if "actor_token" in self.configuration.needed_secrets():
+            actor = self._entered_secret("actor_token")
+        return grants.token_exchange(self.configuration, subject, actor)
 
     def _entered_secret(self, name: str) -> Secret:
         return self.context.open(self.configuration, name).derive(tidy_value)

@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 
 from outkey.foundation.core import errors
 from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.secret_values import refuse_control_characters
 from outkey.sending.core.oauth1.legs import TemporaryToken
 from outkey.sending.core.oauth2.client_auth import Parameters
 from outkey.sending.core.oauth2.responses import reason_of, refuse_other_nonce
@@ -26,6 +28,7 @@ from outkey.sending.core.oauth2.token import (
     TokenState,
 )
 from outkey.sending.core.request.cookies import cookie_values
+from outkey.sending.core.request.headers import tidy_value
 from outkey.sending.core.request.message import (
     Request,
     Response,
@@ -57,11 +60,17 @@ DEFAULT_REQUEST = TokenRequest()
 
 @dataclass(frozen=True, slots=True)
 class TokenManager:
-    """Gets, renews and replaces the token of one configuration."""
+    """Gets, renews and replaces the token of one configuration, or of one subject.
+
+    A subject is the token of a request's user, which is exchanged for another one. The
+    tokens of `context` are those of the subject then: see `token_manager`.
+    """
 
     context: SendContext
     configuration: Configuration
     other_source: TokenSource | None = None  # of tokens beside that of the type
+    subject: Secret | None = None
+    subject_mark: str = ""
 
     @property
     def _source(self) -> TokenSource:
@@ -73,7 +82,11 @@ class TokenManager:
             return AwsRoleSource(self.context, self.configuration)
         if self.configuration.has_three_legs:
             return self._legs
-        return OAuth2Source(self.context, self.configuration)
+        return self._oauth2
+
+    @property
+    def _oauth2(self) -> OAuth2Source:
+        return OAuth2Source(self.context, self.configuration, self.subject)
 
     @property
     def _legs(self) -> OAuth1Source:
@@ -81,7 +94,8 @@ class TokenManager:
 
     @property
     def _cache_key(self) -> str:
-        return cache_key(self.configuration)
+        name = cache_key(self.configuration)
+        return f"{name}:{self.subject_mark}" if self.subject_mark else name
 
     def get(self, request: TokenRequest = DEFAULT_REQUEST) -> Steps[AccessToken]:
         """Return a valid token that is not the rejected one.
@@ -138,8 +152,7 @@ class TokenManager:
         An ID token that comes with it must have the nonce of the consent.
         """
         at = self.context.clock.now()
-        source = OAuth2Source(self.context, self.configuration)
-        result = yield from source.redeem(parameters)
+        result = yield from self._oauth2.redeem(parameters)
         try:
             refuse_other_nonce(result.response, nonce)
             yield from self._replace_state(lambda empty: result.granted(empty, at))
@@ -225,16 +238,14 @@ class TokenManager:
         """Return the proof of possession of the token's key (RFC 9449 §4)."""
         content = self._cached_token().state.content
         key = content.proof_key if content else None
-        return OAuth2Source(self.context, self.configuration).proof(request, token, key)
+        return self._oauth2.proof(request, token, key)
 
     def note_response(self, request: Request, response: Response) -> None:
         """Use an API's response for the next request: an accepted token, a nonce."""
         if response.status < 400 and response.cause is None:
             self.note_accepted()
         if self.configuration.uses_dpop:
-            OAuth2Source(self.context, self.configuration).store_nonce(
-                request, response
-            )
+            self._oauth2.store_nonce(request, response)
 
     def note_accepted(self) -> None:
         """Note that the API accepted the token."""
@@ -403,6 +414,51 @@ class TokenManager:
                 if self.context.clock.monotonic() + _STORE_RETRY >= lease_ends:
                     raise
             yield Wait(_STORE_RETRY)
+
+
+def token_manager(
+    context: SendContext, configuration: Configuration, subject: Secret | None
+) -> TokenManager:
+    """Return the manager of a configuration's token, or of that of a subject.
+
+    Refuses a request without the subject that its configuration needs, and a subject
+    that nothing is exchanged for: the request would not be sent for that user.
+    """
+    if subject is None:
+        if configuration.needs_subject:
+            raise missing_subject()
+        return TokenManager(context, configuration)
+    if not configuration.needs_subject:
+        raise errors.ConfigError(
+            Text("this configuration takes no subject token of a request"),
+            hint=Text(
+                "Set the Grant to Token exchange and Subject comes from to each"
+                " request, or send it without."
+            ),
+            field="oauth2.subject_token_from",
+        )
+    subject = subject.derive(tidy_value)
+    if not subject:
+        raise missing_subject()
+    refuse_control_characters("subject_token", subject)
+    return TokenManager(
+        replace(context, tokens=context.tokens.of_subject(subject)),
+        configuration,
+        subject=subject,
+        subject_mark=context.tokens.mark(subject, ""),
+    )
+
+
+def missing_subject() -> errors.SecretMissing:
+    """Return the error for a request that does not say for whom it is sent."""
+    return errors.SecretMissing(
+        Text("the request has no subject token"),
+        hint=Text(
+            "Each request of this configuration is sent for a user: pass that user's"
+            " token as subject_token, --subject-token or X-Outkey-Subject-Token."
+        ),
+        field="subject_token",
+    )
 
 
 def _usable_token(

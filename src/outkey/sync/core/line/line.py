@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from outkey.foundation.core.errors import EditConflict, OutkeyError
+from outkey.foundation.core.errors import ConfigError, EditConflict, OutkeyError
 from outkey.foundation.core.fields.choices import Choice
+from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
 
 INDEX = "$index"  # in the place of a path: the position of a child, from 1
@@ -198,3 +199,22 @@ class SyncLine:
         """Raise EditConflict if the name belongs to another configuration by now."""
         if self.record and configuration.record != self.record:
             raise EditConflict
+
+
+def refuse_line_for_users(configuration: Configuration, line: str) -> None:
+    """Refuse a line of a configuration whose requests bring the token of a user.
+
+    A run has no user: it would have to be sent for one of those who were there.
+    """
+    if configuration.needs_subject:
+        raise ConfigError(
+            Text(
+                "the requests of {configuration} are sent for users, so that it has no"
+                " sync lines",
+                configuration=configuration.name,
+            ),
+            hint=Text(
+                "Make another configuration for lines, such as a service account."
+            ),
+            field=f"line.{line}.configuration",
+        )

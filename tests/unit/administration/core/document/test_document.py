@@ -375,6 +375,8 @@ def test_secret_fields_are_known_as_such() -> None:
     secret = {f.secret_name for f in FIELDS if f.secret}
     assert secret == {
         "password",
+        "subject_token",
+        "actor_token",
         "token",
         "client_key",
         "client_secret",

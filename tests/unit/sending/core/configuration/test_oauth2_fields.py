@@ -525,6 +525,8 @@ def test_a_secret_is_called_by_the_last_word_of_its_path_but_that_of_the_proxy()
         "token",
         "client_secret",
         "refresh_token",
+        "subject_token",
+        "actor_token",
         "private_key",
         "consumer_secret",
         "access_token",
@@ -536,7 +538,13 @@ def test_a_secret_is_called_by_the_last_word_of_its_path_but_that_of_the_proxy()
         "client_key",
         "proxy_password",
     ]
-    assert SENT_TO_TOKEN_URL == ("client_secret", "refresh_token", "private_key")
+    assert SENT_TO_TOKEN_URL == (
+        "client_secret",
+        "refresh_token",
+        "subject_token",
+        "actor_token",
+        "private_key",
+    )
 
 
 # ── export ────────────────────────────────────────────────────────────────────────────

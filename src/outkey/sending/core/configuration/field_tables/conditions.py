@@ -35,4 +35,9 @@ BY_SIGNED_CLIENT = (
     *BY_OAUTH2,
     ("oauth2.client_auth", ("private_key_jwt", "client_secret_jwt")),
 )
+BY_TOKEN_EXCHANGE = (*BY_OAUTH2, ("oauth2.grant", ("token_exchange",)))
+BY_ENTERED_SUBJECT = (
+    *BY_TOKEN_EXCHANGE,
+    ("oauth2.subject_token_from", ("reference",)),
+)
 BY_DEVICE_CODE = (*BY_OAUTH2, ("oauth2.grant", ("device_code",)))

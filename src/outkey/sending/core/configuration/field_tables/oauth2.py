@@ -7,13 +7,16 @@ from outkey.foundation.core.fields.field_kinds import Field, Kind, Tab
 from outkey.sending.core.configuration.field_tables.conditions import (
     BY_AUTHORIZATION_CODE,
     BY_DEVICE_CODE,
+    BY_ENTERED_SUBJECT,
     BY_JWT_BEARER,
     BY_NAMED_CLIENT,
     BY_OAUTH2,
     BY_REFRESH_TOKEN,
     BY_SIGNED_CLIENT,
+    BY_TOKEN_EXCHANGE,
 )
 
+ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - public
 oauth2 = partial(Field, Tab.OAUTH2, when=BY_OAUTH2)  # unless a row says more
 rare_oauth2 = partial(Field, Tab.OAUTH2, when=BY_OAUTH2, rare=True)
 assertion = partial(
@@ -108,6 +111,69 @@ FIELDS: tuple[Field, ...] = (
         help="An existing refresh token to start with; outkey stores its successors.",
     ),
     oauth2(
+        "oauth2.subject_token_from",
+        "Subject comes from",
+        Kind.CHOICE,
+        choices.SubjectSource,
+        default="reference",
+        when=BY_TOKEN_EXCHANGE,
+        is_strict=True,
+        help=(
+            "Whether this configuration has the token that is exchanged, or each"
+            " request brings the one of its user."
+        ),
+    ),
+    oauth2(
+        "oauth2.subject_token",
+        "Subject token",
+        Kind.SECRET,
+        when=BY_ENTERED_SUBJECT,
+        required=True,
+        to_token_url=True,
+        is_strict=True,
+        help=(
+            "The token that is exchanged. A reference, such as a file that is renewed,"
+            " is read at each exchange."
+        ),
+    ),
+    oauth2(
+        "oauth2.subject_token_type",
+        "Subject token type",
+        Kind.TEXT,
+        default=ACCESS_TOKEN_TYPE,
+        when=BY_TOKEN_EXCHANGE,
+        required=True,
+        is_strict=True,
+        help="What kind of token the subject token is, as RFC 8693 names it.",
+    ),
+    rare_oauth2(
+        "oauth2.actor_token",
+        "Actor token",
+        Kind.SECRET,
+        when=BY_TOKEN_EXCHANGE,
+        to_token_url=True,
+        is_strict=True,
+        help="The token of who acts for the subject, if the provider expects one.",
+    ),
+    rare_oauth2(
+        "oauth2.actor_token_type",
+        "Actor token type",
+        Kind.TEXT,
+        default=ACCESS_TOKEN_TYPE,
+        when=BY_TOKEN_EXCHANGE,
+        required=True,
+        is_strict=True,
+        help="What kind of token the actor token is.",
+    ),
+    rare_oauth2(
+        "oauth2.requested_token_type",
+        "Requested token type",
+        Kind.TEXT,
+        when=BY_TOKEN_EXCHANGE,
+        is_strict=True,
+        help="What kind of token to request, if the provider expects this parameter.",
+    ),
+    oauth2(
         "oauth2.authorization_url",
         "Authorization URL",
         Kind.ENDPOINT,
@@ -120,6 +186,7 @@ FIELDS: tuple[Field, ...] = (
         "Pushed Authorization URL",
         Kind.ENDPOINT,
         when=BY_AUTHORIZATION_CODE,
+        is_strict=True,
         help=(
             "The URL that takes the parameters of a consent before the browser leaves"
             " (RFC 9126). The Client Secret is sent there."
@@ -169,6 +236,7 @@ FIELDS: tuple[Field, ...] = (
         choices.Pkce,
         default="S256",
         when=BY_AUTHORIZATION_CODE,
+        is_strict=True,
         help=(
             "Proves that who redeems a consent is who began it (RFC 7636). Off only for"
             " a provider that refuses the parameter."

@@ -1,0 +1,163 @@
+"""Tokens that were exchanged for those of users: sealed shared states, one for each.
+
+A state is found by a keyed hash of the subject token, which is stored nowhere. Each can
+be requested again, so none outlives its key or its end.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from outkey.foundation.core.errors import SecretUnreadable
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.stored_values import is_odd
+from outkey.sending.adapters.secrets.secrets_envelope import seal, unseal
+from outkey.sending.core.oauth2.token import TokenContent, TokenState, superfluous
+from outkey.sending.core.vault.envelope import Place, key_name_of
+
+if TYPE_CHECKING:
+    from outkey.foundation.ports.database import StateRows
+    from outkey.sending.adapters.secrets.secrets_stored import Keyrings
+    from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.ports.sending import Tokens
+
+KIND = StateKind.SUBJECT_TOKEN
+CSRF = ":csrf"  # after a subject, for the CSRF tokens that belong to it
+PRUNE_EVERY = 64  # new subjects of a process
+
+
+class SubjectRows:
+    """The stored states of the subjects of all configurations."""
+
+    def __init__(self, states: StateRows) -> None:
+        self._states = states
+        self._new = 0
+
+    def read(self, key: str) -> SharedState:
+        """Return the state of one subject."""
+        return self._states.read(KIND, [key]).get(key, SharedState())
+
+    def swap(
+        self, key: str, generation: int, value: Mapping[str, Any], now: float
+    ) -> bool:
+        """Replace the state if it has this generation; return whether it had."""
+        if not generation:
+            self._make_room(now)
+        return self._states.swap(KIND, key, generation, value)
+
+    def _make_room(self, now: float) -> None:
+        """Delete what has ended before a new state is added, but not each time."""
+        if self._new % PRUNE_EVERY == 0:
+            self.prune(now)
+        self._new += 1
+
+    def prune(self, now: float) -> None:
+        """Delete the states that have ended, and the oldest of too many."""
+        by_record: dict[str, dict[str, TokenState]] = {}
+        for key, stored in self._states.read(KIND).items():
+            record = key.partition(":")[0]
+            by_record.setdefault(record, {})[key] = _bare_state(stored)
+        for states in by_record.values():
+            self._delete(superfluous(states, now))
+
+    def count(self, record: str) -> int:
+        """Return for how many subjects of a configuration there is a state."""
+        return sum(not key.endswith(CSRF) for key in self._keys(record))
+
+    def delete(self, record: str) -> None:
+        """Delete the states of all subjects of a configuration."""
+        self._delete(self._keys(record))
+
+    def _keys(self, record: str) -> list[str]:
+        return [key for key in self._states.read(KIND) if key.startswith(f"{record}:")]
+
+    def _delete(self, keys: list[str]) -> None:
+        if keys:
+            self._states.put(KIND, dict.fromkeys(keys))
+
+
+class SubjectTokens:
+    """The token of one subject of each configuration."""
+
+    def __init__(
+        self, tokens: Tokens, rows: SubjectRows, keys: Keyrings, mark: str
+    ) -> None:
+        self._tokens = tokens
+        self._rows = rows
+        self._keys = keys
+        self._mark = mark
+        self.now = tokens.now
+        self.mark = tokens.mark
+        self.refuse_renewal = tokens.refuse_renewal
+        self.of_subject = tokens.of_subject
+        self.subjects = tokens.subjects
+        self.delete_subjects = tokens.delete_subjects
+        self.prune_subjects = tokens.prune_subjects
+
+    def csrf(self) -> SubjectTokens:
+        mark = f"{self._mark}{CSRF}"
+        return SubjectTokens(self._tokens, self._rows, self._keys, mark)
+
+    def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
+        stored = self._rows.read(self._key(configuration))
+        bare = _bare_state(stored)
+        if not opened or not bare.serial:
+            return bare
+        return replace(bare, content=self._open(configuration, stored.value))
+
+    def swap(
+        self, configuration: Configuration, before: TokenState, after: TokenState
+    ) -> TokenState | None:
+        origin = configuration.token_binding
+        sealed = ""
+        if after.content is not None:
+            place = self._place(configuration, after.serial, origin)
+            packed = seal(after.content.packed(), place, self._keys.fresh())
+            sealed = b64encode(packed).decode("ascii")
+        state = replace(after, generation=before.generation + 1)
+        value = {
+            "serial": state.serial,
+            "origin": origin,
+            "sealed": sealed,
+            "facts": state.facts(),
+        }
+        key = self._key(configuration)
+        is_stored = self._rows.swap(key, before.generation, value, self.now())
+        return state if is_stored else None
+
+    def _key(self, configuration: Configuration) -> str:
+        return f"{configuration.record}:{self._mark}"
+
+    def _place(self, configuration: Configuration, serial: int, origin: str) -> Place:
+        return Place("token", configuration.record, self._mark, serial, origin)
+
+    def _open(
+        self, configuration: Configuration, value: Mapping[str, Any]
+    ) -> TokenContent | None:
+        """Return the content; None where it cannot be used, so that it is replaced."""
+        origin = configuration.token_binding
+        if not value["sealed"] or value["origin"] != origin:
+            return None
+        place = self._place(configuration, value["serial"], origin)
+        with suppress(SecretUnreadable, ValueError):  # also one with a removed key
+            sealed = b64decode(value["sealed"], validate=True)
+            ring = self._keys.ring(key_name_of(sealed))
+            return TokenContent.unpacked(unseal(sealed, place, ring))
+        return None
+
+
+def _bare_state(stored: SharedState) -> TokenState:
+    """Return a state without its content; an odd one is empty, and is replaced."""
+    if not stored.value or is_odd(stored.value):
+        return TokenState(stored.generation)
+    try:
+        serial = stored.value["serial"]
+        return TokenState.from_facts(
+            stored.value["facts"], stored.generation, serial, None
+        )
+    except ValueError:
+        return TokenState(stored.generation)
