@@ -226,7 +226,7 @@ def _oauth2_values(configuration: Configuration, token_url: str) -> dict[str, ob
     query = {"format": "json"} if settings.body_format is BodyFormat.JSON else {}
     query |= {"bend": '{"token_type": "DPoP"}'} if settings.dpop else {}
     separator = "&" if "?" in token_url else "?"
-    is_mtls = settings.client_auth is ClientAuth.MTLS
+    has_own_proof = settings.client_auth in {ClientAuth.MTLS, ClientAuth.FEDERATED}
     return {
         "oauth2.token_url": token_url + (separator + urlencode(query) if query else ""),
         # What a user's consent ends in; the sparring provider has it already.
@@ -234,7 +234,9 @@ def _oauth2_values(configuration: Configuration, token_url: str) -> dict[str, ob
             Grant.REFRESH_TOKEN if settings.needs_consent else Grant.CLIENT_CREDENTIALS
         ),
         "oauth2.client_id": settings.client_id or "drill",
-        "oauth2.client_auth": ClientAuth.BODY if is_mtls else settings.client_auth,
+        "oauth2.client_auth": ClientAuth.BODY
+        if has_own_proof
+        else settings.client_auth,
         "oauth2.extra": {
             name: value
             for name, value in settings.extra.items()

@@ -104,7 +104,7 @@ def destinations_of(secret: str) -> set[str]:
         return {"proxy.url"}
     urls = {"base_url"}
     if secret in SENT_TO_TOKEN_URL or secret.startswith(f"{TokenHeader.KIND}:"):
-        urls.add("oauth2.token_url")
+        urls |= {"oauth2.token_url", "oauth2.refresh_url"}
     if secret in SENT_TO_PUSHED_URL:
         urls.add(PUSHED_URL)
     if secret in SECRETS_OF_AWS:

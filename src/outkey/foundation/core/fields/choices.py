@@ -72,6 +72,7 @@ class Grant(Choice):
     DEVICE_CODE = "device_code", "Device code, in the terminal"
     JWT_BEARER = "jwt_bearer", "Signed assertion (JWT bearer)"
     TOKEN_EXCHANGE = "token_exchange", "Token exchange"
+    PASSWORD = "password", "User name and password"
 
 
 class ClientAuth(Choice):
@@ -83,6 +84,7 @@ class ClientAuth(Choice):
     CLIENT_SECRET_JWT = "client_secret_jwt", "client secret JWT"
     PRIVATE_KEY_JWT = "private_key_jwt", "private key JWT"
     MTLS = "mtls", "mTLS, with the client certificate"
+    FEDERATED = "federated", "token of another issuer (federated)"
 
 
 class SubjectSource(Choice):

@@ -37,6 +37,7 @@ WITH_FIELDS = frozenset(
         "actor_token",
         "actor_token_type",
         "audience",
+        "client_assertion",
         "client_id",
         "client_secret",
         "refresh_token",
@@ -50,7 +51,7 @@ WITH_FIELDS = frozenset(
 # Parameters that are made for each request.
 MADE_BY_OUTKEY = frozenset(
     (
-        "client_assertion",
+        "assertion",
         "client_assertion_type",
         "code",
         "code_verifier",
@@ -161,6 +162,7 @@ class Field:
     rare: bool = False  # most users leave it as it is
     lines: bool = False  # a secret that may have several lines
     to_token_url: bool = False  # a secret that is sent there
+    only_reference: bool = False  # a secret that is never stored
     stored_as: str = ""  # the name of a secret, if it is not its key
     parts: "tuple[Field, ...]" = ()  # the keys of a table
     make: Callable[[Any], object] | None = None  # of the values of a table, or of texts

@@ -38,8 +38,9 @@ def set_secret(
         str,
         typer.Argument(
             help=(
-                "The secret: password, token, client_secret, refresh_token,"
-                " private_key, consumer_secret, access_token, access_token_secret,"
+                "The secret: password, token, client_secret, client_assertion,"
+                " refresh_token, subject_token, actor_token, private_key,"
+                " consumer_secret, access_token, access_token_secret,"
                 " secret_access_key, session_token, web_identity_token, secret_key,"
                 " client_key, proxy_password, header:KEY, query:KEY or"
                 " token_header:KEY."
@@ -64,6 +65,7 @@ def set_secret(
     from outkey.administration.engine.editing.changes import check_secret_field
     from outkey.foundation.core.secret import Secret
     from outkey.sending.core.configuration.reference import parse_reference
+    from outkey.sending.core.configuration.secret_values import refuse_value
 
     administration = administration_of(open_application())
     # Read before the prompt: the value is meant for the origin that the prompt names.
@@ -74,6 +76,7 @@ def set_secret(
         parsed = parse_reference(reference, field=field)
         administration.set_reference(name, field, parsed, seen=seen)
     else:
+        refuse_value(field)
         secret = Secret(read_secret(field, origin))
         administration.set_secret(name, field, secret, seen=seen)
     if as_json:

@@ -150,10 +150,11 @@ def set_secret(
 ) -> HttpResponse:
     """Set a secret, which cannot be read here.
 
-    Fields are password, token, client_secret, refresh_token, private_key,
-    consumer_secret, access_token, access_token_secret, secret_access_key,
-    session_token, web_identity_token, secret_key, client_key, proxy_password,
-    `header:KEY`, `query:KEY` and `token_header:KEY`.
+    Fields are password, token, client_secret, client_assertion, refresh_token,
+    subject_token, actor_token, private_key, consumer_secret, access_token,
+    access_token_secret, secret_access_key, session_token, web_identity_token,
+    secret_key, client_key, proxy_password, `header:KEY`, `query:KEY` and
+    `token_header:KEY`.
     """
     value = None if body.value is None else Secret(body.value)
     granted(request).set_secret(name, field, value=value, reference=body.reference)

@@ -164,6 +164,13 @@ DOUBTFUL_SUCCESS = Check(
     "the test request succeeds, but {sign}",
     "Look at the response, and set Test Path to one that reports errors by status.",
 )
+PASSWORD_GRANT = Check(
+    "W012",
+    Level.WARNING,
+    "a user's password is sent to the Token URL",
+    "Use another Grant if the provider has one: OAuth 2.1 drops this one, and two"
+    " factors do not work with it.",
+)
 PKCE_IS_OFF = Check(
     "W013",
     Level.WARNING,
@@ -486,6 +493,8 @@ def setting_findings(configuration: Configuration) -> Iterator[Finding]:
     sends_name = sends_name or configuration.sends_name_with_token
     if sends_name and not configuration.username:
         yield NO_USERNAME.finding("username")
+    if configuration.uses_password_grant:
+        yield PASSWORD_GRANT.finding("oauth2.grant")
     if configuration.has_unprotected_consent:
         yield PKCE_IS_OFF.finding("oauth2.pkce")
     for row in configuration.headers:

@@ -184,6 +184,11 @@ class Configuration:
         return self.sends_token and self.token_source is choices.TokenSourceKind.OAUTH2
 
     @property
+    def uses_password_grant(self) -> bool:
+        """Whether a user's name and password are sent to the Token URL."""
+        return self.uses_oauth2 and self.oauth2.grant is choices.Grant.PASSWORD
+
+    @property
     def uses_login(self) -> bool:
         """Whether tokens are obtained by a login at the API itself."""
         return self.sends_token and self.token_source is choices.TokenSourceKind.LOGIN
@@ -391,6 +396,8 @@ class Configuration:
             for name, conditions in REQUIRED_SECRETS
             if all(value_of(self) in values for value_of, values in conditions)
         ]
+        if self.uses_password_grant:
+            names.append("password")
         if self.uses_oauth2 and self._has_client_secret():
             names.append("client_secret")
         if self.exchanges_token and "actor_token" in self.secrets:
@@ -446,7 +453,7 @@ class Configuration:
 
     def _has_client_secret(self) -> bool:
         """Whether a client secret is sent; public clients have none (RFC 6749)."""
-        if self.oauth2.client_auth is choices.ClientAuth.MTLS:
+        if self.oauth2.client_auth in _WITHOUT_CLIENT_SECRET:
             return False
         if self.exchanges_token and not self.oauth2.client_id:
             return False
@@ -488,6 +495,9 @@ class Configuration:
         paths = []
         if self._is_sent_to_token_url(secret) and self.oauth2.token_url:
             paths.append("oauth2.token_url")
+            is_for_tokens = secret not in SENT_TO_TOKEN_URL_ONLY
+            if is_for_tokens and self.oauth2.refresh_endpoint != self.oauth2.token_url:
+                paths.append("oauth2.refresh_url")
         if secret in SENT_TO_PUSHED_URL and self.oauth2.pushed_authorization_url:
             paths.append(PUSHED_URL)
         is_signing = secret in SENT_TO_REQUEST_URL
@@ -503,6 +513,8 @@ class Configuration:
             return not self.uses_oauth1
         if secret == "client_key":  # noqa: S105 - the certificate identifies us there too
             return self.uses_oauth2
+        if secret == "password":  # noqa: S105 - the name of a secret
+            return self.uses_password_grant
         is_row = secret.startswith(f"{TokenHeader.KIND}:")
         return is_row or secret in SENT_TO_TOKEN_URL
 
@@ -534,6 +546,8 @@ class Configuration:
         urls = [(STEPS, url) for url in self.step_urls]
         if self.uses_oauth2:
             urls.append(("oauth2.token_url", self.oauth2.token_url))
+            if self.oauth2.refresh_endpoint != self.oauth2.token_url:
+                urls.append(("oauth2.refresh_url", self.oauth2.refresh_url))
             if self.oauth2.pushes_authorization:
                 urls.append((PUSHED_URL, self.oauth2.pushed_authorization_url))
         if self.has_three_legs:
@@ -546,6 +560,7 @@ class Configuration:
         """Return every origin that requests of this configuration are sent to."""
         urls = [
             self.oauth2.token_url,
+            self.oauth2.refresh_endpoint,
             self.oauth2.authorization_url,
             self.oauth2.pushed_authorization_url,
             self.oauth1.request_url,
@@ -602,6 +617,9 @@ USERNAME_PLACEHOLDER = "{username}"
 TOKEN_PLACEHOLDERS = (TOKEN_PLACEHOLDER, USERNAME_PLACEHOLDER)
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 PRIVATE_KEY = "private_key"
+# What gets the first token; a Refresh URL gets all other secrets as well.
+SENT_TO_TOKEN_URL_ONLY = frozenset({PRIVATE_KEY, "password"})
+_WITHOUT_CLIENT_SECRET = (choices.ClientAuth.MTLS, choices.ClientAuth.FEDERATED)
 PROXY_PASSWORD = "proxy_password"  # noqa: S105 - the name of a secret
 LOGIN_LEEWAY = 60.0
 AWS_LEEWAY = 300.0  # sessions last an hour or more
@@ -673,6 +691,10 @@ def build(  # noqa: PLR0913 - rows of three kinds, and secrets in two forms
         value = values.get(path, field.default)
         is_unset = value is None and field.default is None
         parsed[path] = None if is_unset else field.parse(value, parsed)
+    for path, field in VALUE_FIELDS.items():
+        # Also beside fields that come later in the table.
+        if not parsed[path] and field.is_required(parsed):
+            raise field.refuse(Text("must not be empty"))
     for path in values:
         if path not in BY_PATH:
             raise ConfigError(Text("there is no such field"), field=path)

@@ -31,9 +31,12 @@ _OAUTH2 = (
     "oauth2.client_id",
     "oauth2.client_secret",
     "oauth2.refresh_token",
+    "oauth2.client_assertion",
     "oauth2.private_key",
     "oauth2.assertion.issuer",
     "oauth2.assertion.subject",
+    "username",
+    "password",
     "oauth2.scope",
 )
 

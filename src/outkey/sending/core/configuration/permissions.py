@@ -64,6 +64,7 @@ RULES: Mapping[str, Permission | None] = {
     # Client secret, codes and tokens are sent to these URLs, or users are asked to sign
     # in there.
     "oauth2.token_url": Permission.SET_SECRET,
+    "oauth2.refresh_url": Permission.SET_SECRET,
     "oauth2.authorization_url": Permission.SET_SECRET,
     "oauth2.pushed_authorization_url": Permission.SET_SECRET,
     "oauth2.device_url": Permission.SET_SECRET,

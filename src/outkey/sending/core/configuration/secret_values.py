@@ -6,7 +6,7 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.custom_rows import check_parameter_value
-from outkey.sending.core.configuration.fields import FIELDS
+from outkey.sending.core.configuration.fields import FIELDS, secret_label
 from outkey.sending.core.request.headers import (
     check_token,
     check_value,
@@ -22,12 +22,29 @@ KEY_FILE = re.compile(r"\s*(-----BEGIN|\{)")
 WITH_LINES = frozenset(
     field.secret_name for field in FIELDS if field.secret and field.lines
 )
+ONLY_REFERENCES = frozenset(
+    field.secret_name for field in FIELDS if field.secret and field.only_reference
+)
 # Used exactly as they are; white space around the other secrets is removed.
 EXACT = frozenset({"password", "secret_key", "client_key"})
 
 
+def refuse_value(field: str) -> None:
+    """Refuse to store any value of a secret that changes all the time."""
+    if field in ONLY_REFERENCES:
+        raise ConfigError(
+            Text("{secret} is only read, and never stored", secret=secret_label(field)),
+            hint=Text(
+                "Set a reference: outkey secret set NAME {field} --from file:PATH.",
+                field=field,
+            ),
+            field=field,
+        )
+
+
 def refuse_unusable(field: str, secret: Secret) -> None:
     """Refuse a value that could never be sent, before it replaces one that can."""
+    refuse_value(field)
     if secret.is_mask():
         raise ConfigError(
             Text("this is a mask, not a secret"),

@@ -43,6 +43,7 @@ class OAuth2Settings:
     authorization_url: str
     pushed_authorization_url: str
     device_url: str
+    refresh_url: str
     revocation_url: str
     introspection_url: str
     issuer: str
@@ -57,6 +58,16 @@ class OAuth2Settings:
     default_lifetime_seconds: float
     assertion: AssertionSettings
     token_headers: "tuple[TokenHeader, ...]"
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether tokens are renewed by refresh token, if there is one."""
+        return self.needs_consent or self.grant is choices.Grant.PASSWORD
+
+    @property
+    def refresh_endpoint(self) -> str:
+        """The URL that renews tokens by refresh token."""
+        return (self.refresh_url if self.refreshes else "") or self.token_url
 
     @property
     def signs_assertions(self) -> bool:

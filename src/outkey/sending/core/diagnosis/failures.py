@@ -80,6 +80,7 @@ _METHODS = {
     ClientAuth.CLIENT_SECRET_JWT: "client_secret_jwt",
     ClientAuth.PRIVATE_KEY_JWT: "private_key_jwt",
     ClientAuth.MTLS: "tls_client_auth",
+    ClientAuth.FEDERATED: "private_key_jwt",
 }
 _OTHER_STYLE = {
     ClientAuth.BODY: ClientAuth.BASIC,

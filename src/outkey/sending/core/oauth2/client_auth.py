@@ -65,6 +65,8 @@ def prove(
         case ClientAuth.MTLS:
             # RFC 8705 §2: the certificate is the proof.
             return Proof(parameters=(identity,))
+        case ClientAuth.FEDERATED:
+            token = secret("client_assertion").derive(tidy_value)
         case ClientAuth.CLIENT_SECRET_JWT | ClientAuth.PRIVATE_KEY_JWT as way:
             content = client_assertion(
                 settings,
@@ -73,11 +75,11 @@ def prove(
                 now=now,
                 number=number,
             )
-            named = ("client_assertion_type", ASSERTION_TYPE)
-            signed = ("client_assertion", sign(content))
-            return Proof(parameters=(identity, named, signed))
+            token = sign(content)
         case other:
             assert_never(other)
+    named = ("client_assertion_type", ASSERTION_TYPE)
+    return Proof(parameters=(identity, named, ("client_assertion", token)))
 
 
 def _refuse_private_key(text: str) -> str:

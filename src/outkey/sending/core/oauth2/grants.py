@@ -65,6 +65,16 @@ def token_exchange(
     return parameters + _requested_parameters(configuration)
 
 
+def password(configuration: Configuration, secret: Secret) -> Parameters:
+    """Request a token with a user's name and password (RFC 6749 §4.3)."""
+    return [
+        ("grant_type", "password"),
+        ("username", configuration.username),
+        ("password", secret),
+        *_requested_parameters(configuration),
+    ]
+
+
 def refresh(configuration: Configuration, token: Secret) -> Parameters:
     """Request a token with a refresh token (RFC 6749 §6), for the granted scope."""
     parameters: Parameters = [("grant_type", "refresh_token"), ("refresh_token", token)]

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Self
 
-from outkey.foundation.core.fields.choices import Grant
+from outkey.foundation.core.fields.choices import ClientAuth, Grant
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import (
     PRIVATE_KEY,
@@ -377,6 +377,13 @@ def basis_of(configuration: Configuration) -> str:
         settings.client_auth,
         _secret_version_of(configuration, "client_secret"),
     ]
+    if settings.refresh_url:
+        consent.append(settings.refresh_url)
+    if settings.client_auth is ClientAuth.FEDERATED:
+        credential.append(_secret_version_of(configuration, "client_assertion"))
+    if settings.grant is Grant.PASSWORD:
+        consent.append(configuration.username)
+        credential.append(_secret_version_of(configuration, "password"))
     if settings.grant is Grant.JWT_BEARER:
         permissions.append(asdict(settings.assertion))
         credential.append(_secret_version_of(configuration, PRIVATE_KEY))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from outkey.foundation.core import errors
@@ -38,6 +38,7 @@ from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.steps import Steps
 
 _MAX_NONCE_LENGTH = 1024
+_REFRESHING = ("grant_type", "refresh_token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +85,7 @@ class OAuth2Source:
         self, reason: str, response: Response | None = None
     ) -> errors.OutkeyError | None:
         """Return the error for a refresh token that cannot be used any more."""
-        # glewlwyd responds to a dead refresh token with an empty body.
-        is_empty = response is not None and response.status == 400 and not response.body
-        is_final = is_empty or reason in {"invalid_grant", "interrupted"}
+        is_final = reason == "interrupted" or _is_final(reason, response)
         needs_consent = self.configuration.needs_consent
         return self._consent_error() if is_final and needs_consent else None
 
@@ -119,18 +118,29 @@ class OAuth2Source:
 
     def _parameters(self, leased: TokenState, request: TokenRequest) -> Parameters:
         """Return the parameters of the token request."""
-        if self.configuration.oauth2.grant is Grant.JWT_BEARER:
-            return grants.jwt_bearer(self.configuration)
-        if self.configuration.exchanges_token:
-            return self._exchange_parameters()
-        if not self.configuration.needs_consent:
-            return grants.client_credentials(self.configuration)
+        if not self.configuration.oauth2.refreshes:
+            return self._first_parameters()
         token = leased.content.refresh if leased.content else None
+        if token is None and self.configuration.uses_password_grant:
+            return self._first_parameters()
         # With force: the user may have replaced the refused token by another one.
         use_entered = leased.dead and self._may_use_entered(leased, request)
         if token is None or use_entered:
             token = self._entered_secret("refresh_token")
         return grants.refresh(self.configuration, token)
+
+    def _first_parameters(self) -> Parameters:
+        """Return the parameters of a request that needs no refresh token."""
+        match self.configuration.oauth2.grant:
+            case Grant.JWT_BEARER:
+                return grants.jwt_bearer(self.configuration)
+            case Grant.PASSWORD:
+                password = self.context.open(self.configuration, "password")
+                return grants.password(self.configuration, password)
+            case Grant.TOKEN_EXCHANGE:
+                return self._exchange_parameters()
+            case _:
+                return grants.client_credentials(self.configuration)
 
     def _exchange_parameters(self) -> Parameters:
         """Return the parameters of a token exchange; what is entered is read anew."""
@@ -151,18 +161,30 @@ class OAuth2Source:
         """Request a token with the credentials that the grant has."""
         proof_key = leased.content.proof_key if leased.content else None
         proof_key = proof_key or self._new_proof_key()
+        deadline = self.context.clock.monotonic() + TOKEN_SECONDS
         parameters = self._parameters(leased, request)
-        return (yield from self._request_with(parameters, proof_key))
+        result = yield from self._request_with(parameters, proof_key, deadline)
+        has_password = self.configuration.uses_password_grant
+        if has_password and _refuses_refresh_token(parameters, result.response):
+            parameters = self._first_parameters()
+            result = yield from self._request_with(parameters, proof_key, deadline)
+        return result
 
     def redeem(self, parameters: Parameters) -> Steps[TokenResult]:
         """Request a token with a user's consent."""
-        return (yield from self._request_with(parameters, self._new_proof_key()))
+        deadline = self.context.clock.monotonic() + TOKEN_SECONDS
+        key = self._new_proof_key()
+        return (yield from self._request_with(parameters, key, deadline))
 
     def _request_with(
-        self, parameters: Parameters, proof_key: Secret | None
+        self, parameters: Parameters, proof_key: Secret | None, deadline: float
     ) -> Steps[TokenResult]:
         url = self.configuration.oauth2.token_url
-        response = yield from self.send_form(url, parameters, proof_key)
+        if _REFRESHING in parameters:
+            url = self.configuration.oauth2.refresh_endpoint
+        response = yield from self.send_form(
+            url, parameters, proof_key, deadline=deadline
+        )
         granted = partial(
             self.state_from, response=response, sent=parameters, proof_key=proof_key
         )
@@ -173,14 +195,20 @@ class OAuth2Source:
         return TokenResult(response, granted, explain)
 
     def send_form(
-        self, url: str, parameters: Parameters, proof_key: Secret | None
+        self,
+        url: str,
+        parameters: Parameters,
+        proof_key: Secret | None,
+        *,
+        deadline: float | None = None,
     ) -> Steps[Response]:
         """Send a form to the authorization server and return its response.
 
         The request is retried once after a broken connection, or if the server requires
         a nonce in the proof: providers allow one retry for a refresh token.
         """
-        deadline = self.context.clock.monotonic() + TOKEN_SECONDS
+        if deadline is None:
+            deadline = self.context.clock.monotonic() + TOKEN_SECONDS
         build = partial(self._request, url, parameters, proof_key)
         try:
             response = yield from self._send_once(build, deadline, retry=0)
@@ -224,8 +252,9 @@ class OAuth2Source:
             number=context.signer.fresh(),
         )
         request = grants.post(configuration, url, parameters, client_proof)
-        if url == configuration.oauth2.token_url:
-            rows = configuration.oauth2.token_headers
+        oauth2 = configuration.oauth2
+        if url in {oauth2.token_url, oauth2.refresh_endpoint}:
+            rows = oauth2.token_headers
             request = with_header_rows(request, rows, context.opener(configuration))
             request = with_composed_headers(request)
         if proof_key is None:
@@ -255,6 +284,8 @@ class OAuth2Source:
         )
         if (token_response.kind == "DPoP") != oauth2.dpop:
             raise failure("token_type")
+        if _REFRESHING not in sent and self.configuration.uses_password_grant:
+            before = replace(before, content=None)  # its refresh token is of no use
         # A refresh without a scope is for the one that was granted (RFC 6749 §6).
         has_scope = any(name == "scope" for name, _ in sent)
         scope = oauth2.scope if has_scope else before.scope or oauth2.scope
@@ -337,8 +368,25 @@ class OAuth2Source:
 
 def _wants_nonce(response: Response) -> bool:
     """Whether an authorization server requires a nonce in the proof (RFC 9449 §8)."""
+    return _refusal_of(response) == "use_dpop_nonce"
+
+
+def _refuses_refresh_token(sent: Parameters, response: Response) -> bool:
+    """Whether a refresh token was sent, and cannot be used any more."""
+    return _REFRESHING in sent and _is_final(_refusal_of(response), response)
+
+
+def _is_final(reason: str, response: Response | None) -> bool:
+    """Whether a refresh token was refused for ever."""
+    # glewlwyd responds to a dead refresh token with an empty body.
+    is_empty = response is not None and response.status == 400 and not response.body
+    return is_empty or reason == "invalid_grant"
+
+
+def _refusal_of(response: Response) -> str:
+    """Return the reason that a response gives for having no token, else ""."""
     try:
         read_document(response)
     except errors.OutkeyError as error:
-        return reason_of(error) == "use_dpop_nonce"
-    return False
+        return reason_of(error)
+    return ""

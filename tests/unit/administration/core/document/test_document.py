@@ -380,6 +380,7 @@ def test_secret_fields_are_known_as_such() -> None:
         "token",
         "client_key",
         "client_secret",
+        "client_assertion",
         "proxy_password",
         "refresh_token",
         "secret_key",

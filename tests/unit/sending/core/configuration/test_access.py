@@ -137,6 +137,7 @@ OTHER: dict[str, object] = {
     "oauth2.token_url": "https://auth.acme.example/another",
     "oauth2.authorization_url": "https://evil.example/authorize",
     "oauth2.device_url": "https://auth.acme.example/device",
+    "oauth2.refresh_url": "https://evil.example/refresh",
     "oauth2.revocation_url": "https://auth.acme.example/revoke",
     "oauth2.introspection_url": "https://auth.acme.example/introspect",
     "oauth2.client_id": "another",

@@ -40,7 +40,8 @@ MINIMAL: dict[str, object] = {
     "oauth2.token_url": TOKEN_URL,
     "oauth2.client_id": "acme-app",
 }
-ADDRESSES = {
+ADDRESSES: dict[str, dict[str, object]] = {
+    "password": {"username": "api-user"},
     "authorization_code": {
         "oauth2.authorization_url": "https://login.acme.example/authorize"
     },
@@ -48,7 +49,7 @@ ADDRESSES = {
 }
 
 
-TOP_LEVEL = {*MINIMAL, "token_header", "token_prefix"}
+TOP_LEVEL = {*MINIMAL, "token_header", "token_prefix", "username"}
 
 
 def oauth(*secrets: str, **values: object) -> Configuration:
@@ -165,7 +166,7 @@ def test_an_address_keeps_its_query_and_its_last_slash() -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("grant", "password"),
+        ("grant", "implicit"),
         ("client_auth", "none"),
         ("body_format", "xml"),
         ("dpop", "yes"),
@@ -524,6 +525,7 @@ def test_a_secret_is_called_by_the_last_word_of_its_path_but_that_of_the_proxy()
         "password",
         "token",
         "client_secret",
+        "client_assertion",
         "refresh_token",
         "subject_token",
         "actor_token",
@@ -540,6 +542,7 @@ def test_a_secret_is_called_by_the_last_word_of_its_path_but_that_of_the_proxy()
     ]
     assert SENT_TO_TOKEN_URL == (
         "client_secret",
+        "client_assertion",
         "refresh_token",
         "subject_token",
         "actor_token",

@@ -12,6 +12,7 @@ from outkey.sending.core.configuration.field_tables.conditions import (
     BY_LOGIN,
     BY_NONE,
     BY_PASSWORD,
+    BY_PASSWORD_GRANT,
 )
 
 authentication = partial(Field, Tab.AUTHENTICATION)
@@ -40,7 +41,8 @@ FIELDS: tuple[Field, ...] = (
         Kind.TEXT,
         when=BY_PASSWORD,
         or_when=BY_LOGIN,
-        more_when=(BY_ENCODED_TOKEN,),
+        more_when=(BY_ENCODED_TOKEN, BY_PASSWORD_GRANT),
+        required_when=BY_PASSWORD_GRANT,
         no_colon=True,
         help="The dedicated API user in the external system.",
     ),
@@ -50,6 +52,7 @@ FIELDS: tuple[Field, ...] = (
         Kind.SECRET,
         when=BY_PASSWORD,
         or_when=BY_LOGIN,
+        more_when=(BY_PASSWORD_GRANT,),
         required=True,
         help="The password of that user; sent exactly as entered, with spaces.",
     ),

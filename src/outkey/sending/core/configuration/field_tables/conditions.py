@@ -18,6 +18,15 @@ BY_OAUTH2 = (*BY_BEARER, ("token_source", ("oauth2",)))
 BY_REFRESH_TOKEN = (*BY_OAUTH2, ("oauth2.grant", ("refresh_token",)))
 BY_AUTHORIZATION_CODE = (*BY_OAUTH2, ("oauth2.grant", ("authorization_code",)))
 BY_JWT_BEARER = (*BY_OAUTH2, ("oauth2.grant", ("jwt_bearer",)))
+BY_PASSWORD_GRANT = (*BY_OAUTH2, ("oauth2.grant", ("password",)))
+BY_REFRESHING = (
+    *BY_OAUTH2,
+    (
+        "oauth2.grant",
+        ("refresh_token", "authorization_code", "device_code", "password"),
+    ),
+)
+BY_FEDERATED = (*BY_OAUTH2, ("oauth2.client_auth", ("federated",)))
 # An assertion names its issuer, so that the provider need not be told a client.
 BY_NAMED_CLIENT = (
     *BY_OAUTH2,
@@ -28,6 +37,7 @@ BY_NAMED_CLIENT = (
             "refresh_token",
             "authorization_code",
             "device_code",
+            "password",
         ),
     ),
 )

@@ -8,10 +8,12 @@ from outkey.sending.core.configuration.field_tables.conditions import (
     BY_AUTHORIZATION_CODE,
     BY_DEVICE_CODE,
     BY_ENTERED_SUBJECT,
+    BY_FEDERATED,
     BY_JWT_BEARER,
     BY_NAMED_CLIENT,
     BY_OAUTH2,
     BY_REFRESH_TOKEN,
+    BY_REFRESHING,
     BY_SIGNED_CLIENT,
     BY_TOKEN_EXCHANGE,
 )
@@ -99,6 +101,20 @@ FIELDS: tuple[Field, ...] = (
         help=(
             "More parameters of the token request, one name = value per line."
             " No secrets."
+        ),
+    ),
+    oauth2(
+        "oauth2.client_assertion",
+        "Client assertion",
+        Kind.SECRET,
+        when=BY_FEDERATED,
+        required=True,
+        to_token_url=True,
+        is_strict=True,
+        only_reference=True,
+        help=(
+            "Where the token of the other issuer is: a reference to a file or variable,"
+            " read with each token request and never stored."
         ),
     ),
     oauth2(
@@ -199,6 +215,17 @@ FIELDS: tuple[Field, ...] = (
         when=BY_DEVICE_CODE,
         required=True,
         help="The URL that issues device codes; at the Token URL's origin.",
+    ),
+    rare_oauth2(
+        "oauth2.refresh_url",
+        "Refresh URL",
+        Kind.ENDPOINT,
+        when=BY_REFRESHING,
+        is_strict=True,
+        help=(
+            "The URL that renews tokens by refresh token, if it is not the Token URL."
+            " It may be at another origin."
+        ),
     ),
     rare_oauth2(
         "oauth2.revocation_url",
