@@ -446,6 +446,16 @@ def test_a_configuration_that_signs_lives_by_http(
     assert all(again.json()[field]["set"] for field in secrets)
     report = interface.call("POST", f"{path}/test", "send").json()
     assert report["ok"], report
+    bodies = {
+        "application/octet-stream": b"\xff" * 3 * MEBIBYTE,
+        "application/x-www-form-urlencoded": b"b=%C3%BC+x&a=%26&b=",
+    }
+    test_path = settings["verification"]["test_path"]
+    for content_type, body in bodies.items():
+        headers = {"Content-Type": content_type}
+        url = f"send/{kind}{test_path}?b=2&a=%2f"
+        sent = interface.call("POST", url, "send", content=body, headers=headers)
+        assert sent.status_code == 200, sent.text
     # With another type its keys are refused, unless they are as by default.
     other = shown | {"authentication_type": "bearer"}
     refused = interface.call("PUT", path, "internal", json=other)
