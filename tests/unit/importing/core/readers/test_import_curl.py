@@ -452,6 +452,17 @@ def test_a_signed_header_of_aws_gives_the_type_and_what_is_no_secret() -> None:
     assert report["header X-Amz-Date"] == "changed"
 
 
+def test_a_session_token_that_was_left_out_is_to_be_entered() -> None:
+    imported = read_import(
+        "curl --aws-sigv4 aws:amz:eu-west-1:sqs -u AKID8S7D:s3cr3tk3y99"
+        " -H 'X-Amz-Security-Token: $AWS_SESSION_TOKEN' https://a.example/v1/x"
+    )
+    assert found_secrets(imported) == {"secret_access_key": "s3cr3tk3y99"}
+    references = imported.configurations[0].draft.references
+    assert set(references) == {"secret_access_key", "session_token"}
+    assert reported(imported)["session token"] == "changed"
+
+
 @pytest.mark.parametrize(
     ("url", "payload"),
     [
