@@ -461,7 +461,7 @@ def is_left_alone(
 
 
 def typed_value(known: Field, text: str) -> object:
-    """Return a number, date or mapping if the text is one.
+    """Return a number, date, list or mapping if the text is one.
 
     Other text is returned as it is: the field table refuses it.
     """
@@ -473,6 +473,8 @@ def typed_value(known: Field, text: str) -> object:
                 return float(text)
             case Kind.DATE:
                 return date.fromisoformat(text)
+            case Kind.LIST:
+                return text.replace(",", " ").split()
             case Kind.PAIRS | Kind.CLAIMS:
                 return dict(_pair(line) for line in text.splitlines() if line.strip())
             case _:
@@ -485,6 +487,8 @@ def text_of_value(value: object) -> object:
     """Return a stored value as a user types it."""
     if isinstance(value, float):
         return f"{value:g}"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
     if isinstance(value, dict):
         return "\n".join(f"{name} = {text}" for name, text in value.items())
     return value.isoformat() if isinstance(value, date) else value
