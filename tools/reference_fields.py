@@ -68,5 +68,6 @@ def conditions(field: Field) -> str:
 def condition_text(conditions: Conditions) -> str:
     """Return what other fields must be."""
     return ", ".join(
-        f"{LABELS[path]} is {' or '.join(values)}" for path, values in conditions
+        f"{LABELS[path]} is {' or '.join(str(value or 'empty') for value in values)}"
+        for path, values in conditions
     )

@@ -49,6 +49,7 @@ from outkey.foundation.core.permission import Allowed, Permission, Requirement
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import (
+    STEPS,
     TOKEN_HEADERS,
     Configuration,
     SecretState,
@@ -63,6 +64,7 @@ from outkey.sending.core.configuration.custom_rows import (
     query_row,
     token_header_row,
 )
+from outkey.sending.core.configuration.field_tables.login import STEP_FIELDS
 from outkey.sending.core.configuration.fields import FIELDS, path_of_secret
 from outkey.sending.core.configuration.pasted import tidy_secret
 from outkey.sending.core.configuration.permissions import (
@@ -81,6 +83,8 @@ Row = TypeVar("Row", bound=CustomRow)
 
 # A page has no inputs for these where the user may not write scripts.
 SCRIPT_FIELDS = ("script_enabled", "script")
+_STEP_INPUT = re.compile(r"step-[a-z]+-(\d{1,4})")
+_STEP_PLACE = re.compile(r"login\.steps\[(\d+)\]")
 _EMPTY_MEANS_NOT_SET = (Kind.SECONDS, Kind.INTEGER, Kind.DATE)
 # The prefix of the names of a form's inputs for each kind of rows.
 ROW_PREFIXES = {"headers": "row", "query": "query", TOKEN_HEADERS: "token"}
@@ -95,6 +99,15 @@ def add_error(
     path = str(error.field or "")
     if isinstance(error, HeaderConflict):
         path = "headers"
+    if step := _STEP_PLACE.match(path):
+        path = STEPS
+        error.replace_message(
+            Text(
+                "step {number}: {problem}",
+                number=int(step[1]) + 1,
+                problem=error.message,
+            )
+        )
     errors.setdefault(path_of_secret(path, settings), error)
 
 
@@ -313,8 +326,13 @@ class FormReader:
                 if value is not None:
                     yield known.path, known.parse(value)
             except ConfigError as error:
-                self._errors[known.path] = ConfigError(
-                    error.message, hint=error.hint, field=known.path
+                place = str(error.field or "")
+                if not place.startswith(STEPS):
+                    place = known.path
+                add_error(
+                    self._errors,
+                    ConfigError(error.message, hint=error.hint, field=place),
+                    {},
                 )
 
     def _require(self, values: Mapping[str, object]) -> None:
@@ -338,6 +356,8 @@ class FormReader:
         is_left = is_left_alone(known.path, self._values, stored, self._locked)
         if known.kind is Kind.FLAG and not is_left:
             return bool(self._values.get(known.path))
+        if known.kind is Kind.TABLES and known.path in self._values:
+            return [typed_step(texts) for _, texts in entered_steps(self._values)]
         if known.path not in self._values:
             return stored.values().get(known.path) if stored else None
         text = self._values[known.path].replace("\r\n", "\n")
@@ -448,6 +468,35 @@ def entered_rows(
             yield EnteredRow(key, text, number=number)
 
 
+def entered_steps(values: Mapping[str, str]) -> list[tuple[int, dict[str, str]]]:
+    """Return the steps of a login in a form, with their numbers there.
+
+    Without those that are to be removed, or that have no text.
+    """
+    found = (_STEP_INPUT.fullmatch(name) for name in values)
+    numbers = sorted({int(match[1]) for match in found if match})
+    steps = []
+    for number in numbers:
+        texts = {
+            part.key: values.get(f"step-{part.key}-{number}", "").replace("\r\n", "\n")
+            for part in STEP_FIELDS
+        }
+        is_empty = not any(texts[key].strip() for key in ("url", "path", "body"))
+        if not is_empty and not values.get(f"step-gone-{number}"):
+            steps.append((number, texts))
+    return steps
+
+
+def typed_step(texts: Mapping[str, str]) -> dict[str, object]:
+    """Return a step as a document has it, without what is as by default."""
+    step: dict[str, object] = {}
+    for part in STEP_FIELDS:
+        text = texts[part.key].strip()
+        if text and text != part.default:
+            step[part.key] = typed_value(part, text)
+    return step
+
+
 def is_left_alone(
     path: str,
     values: Mapping[str, str],
@@ -460,8 +509,8 @@ def is_left_alone(
     return path in locked and path not in values
 
 
-def typed_value(known: Field, text: str) -> object:
-    """Return a number, date, list or mapping if the text is one.
+def typed_value(known: Field, text: str) -> object:  # noqa: PLR0911 - one for a kind
+    """Return a number, date, list or table if the text is one.
 
     Other text is returned as it is: the field table refuses it.
     """
@@ -475,7 +524,7 @@ def typed_value(known: Field, text: str) -> object:
                 return date.fromisoformat(text)
             case Kind.LIST:
                 return text.replace(",", " ").split()
-            case Kind.PAIRS | Kind.CLAIMS:
+            case Kind.PAIRS | Kind.CLAIMS | Kind.TEXTS:
                 return dict(_pair(line) for line in text.splitlines() if line.strip())
             case _:
                 return text

@@ -136,7 +136,7 @@ class LineTab(StrEnum):
 
 
 # What other fields must be: their paths, each with the values that it may have.
-Conditions = tuple[tuple[str, tuple[str, ...]], ...]
+Conditions = tuple[tuple[str, tuple[object, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +354,7 @@ def _parse_address(field: Field, value: object, place: str) -> str:
     """Return a URL, or an empty text."""
     text = _parse_text(field, value, place)
     if text:
-        URL_PARSERS[field.kind](text, field.path)
+        URL_PARSERS[field.kind](text, place or field.path)
     return text
 
 
@@ -431,7 +431,7 @@ def _parse_texts(field: Field, value: object, place: str) -> object:
 def _parse_list(field: Field, value: object, place: str) -> tuple[str, ...]:
     """Return a list of texts."""
     return tuple(
-        _parse_text(field, text, f"{place}[{number}]")
+        _parse_text(field, text, f"{place or field.path}[{number}]")
         for number, text in enumerate(_limited_list(field, value, place))
     )
 
@@ -452,7 +452,7 @@ def _parse_nested_table(field: Field, value: object, place: str) -> object:
 def _parse_tables(field: Field, value: object, place: str) -> tuple[object, ...]:
     """Return the tables of a list, each as `_parse_nested_table` returns it."""
     return tuple(
-        _parse_nested_table(field, table, f"{place}[{number}]")
+        _parse_nested_table(field, table, f"{place or field.path}[{number}]")
         for number, table in enumerate(_limited_list(field, value, place))
     )
 

@@ -52,7 +52,7 @@ class AuthenticationMethod:
     name: str
     title: Text
     help: Text
-    values: Mapping[str, str]
+    values: Mapping[str, object]
     fields: tuple[str, ...] = ()
     header: str = ""  # the usual name of the header that has the key
     parameter: str = ""  # the usual name of the query parameter that has the key
@@ -176,6 +176,31 @@ METHODS = {
             ),
         ),
         AuthenticationMethod(
+            "login-steps",
+            Text("Login in steps"),
+            Text("Several requests for a token, or cookies that are a session."),
+            {
+                "authentication_type": "bearer",
+                "token_source": "login",
+                "login.steps": (
+                    {"method": "GET", "path": "/start", "take": {"nonce": "nonce"}},
+                    {
+                        "path": "/login",
+                        "body": '{"password": "{password}", "nonce": "{nonce}"}',
+                        "take": {"session": "token"},
+                    },
+                ),
+                "login.token": "{session}",
+            },
+            fields=(
+                "username",
+                "password",
+                "login.steps",
+                "login.token",
+                "login.cookies",
+            ),
+        ),
+        AuthenticationMethod(
             "aws",
             Text("AWS signature"),
             Text("An access key of AWS, or a role; each request is signed."),
@@ -230,7 +255,9 @@ def _name_of_token(configuration: Configuration) -> str:
     if configuration.uses_oauth2:
         has_consent = configuration.oauth2.grant is Grant.AUTHORIZATION_CODE
         return "oauth2-consent" if has_consent else "oauth2"
-    return "login" if configuration.uses_login else "bearer"
+    if configuration.uses_login:
+        return "login-steps" if configuration.login.steps else "login"
+    return "bearer"
 
 
 def _name_without_type(configuration: Configuration) -> str:

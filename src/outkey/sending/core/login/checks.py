@@ -44,7 +44,7 @@ def refuse_unusable_login(configuration: Configuration) -> None:
     if not configuration.uses_login:
         return
     login = configuration.login
-    _refuse_missing_fields(configuration)
+    _refuse_idle_fields(configuration)
     for name in _PATHS:
         if getattr(login, name):
             target_of(configuration, f"login.{name}")
@@ -63,17 +63,12 @@ def refuse_unusable_login(configuration: Configuration) -> None:
             )
 
 
-def _refuse_missing_fields(configuration: Configuration) -> None:
-    """Refuse a login without a request or a token, or with two kinds of requests."""
+def _refuse_idle_fields(configuration: Configuration) -> None:
+    """Refuse fields that mean nothing beside steps, or without them."""
     login = configuration.login
     for path in ("login.path", "login.body"):
-        is_given = bool(getattr(login, path.rpartition(".")[2]))
-        if login.steps and is_given:
+        if login.steps and getattr(login, path.rpartition(".")[2]):
             raise BY_PATH[path].refuse(Text("must be empty beside Steps"))
-        if not login.steps and not is_given:
-            raise BY_PATH[path].refuse(Text("must not be empty"))
-    if not login.token and not login.cookies:
-        raise BY_PATH["login.token"].refuse(Text("must not be empty"))
     if login.cookies and not login.steps:
         raise BY_PATH["login.cookies"].refuse(
             Text("needs Steps"),

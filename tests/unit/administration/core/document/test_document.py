@@ -14,6 +14,7 @@ from outkey.sending.core.configuration.fields import BY_PATH, FIELDS
 from outkey.sending.core.configuration.sections import (
     AssertionSettings,
     AwsSettings,
+    CsrfSettings,
     Limits,
     LoginSettings,
     OAuth1Settings,
@@ -311,6 +312,7 @@ def test_the_table_and_the_configuration_name_the_same_fields() -> None:
         "oauth1": OAuth1Settings,
         "aws": AwsSettings,
         "login": LoginSettings,
+        "csrf": CsrfSettings,
         "proxy": ProxySettings,
         "tls": TlsSettings,
         "limits": Limits,

@@ -33,6 +33,8 @@ def begun_with(name: str) -> Configuration:
     }
     if name == "script":
         entered["script"] = "def compute_auth_header(sync_line):\n    return {}\n"
+    if name == "login-steps":
+        del entered["login.path"]
     if name == "none":
         entered["no_auth_reason"] = "public_api"
     values = {**entered, **initial.values}

@@ -411,8 +411,11 @@ def made(**values: object) -> Configuration:
         ({"login__steps": [{"body": "{password}"}]}, "login.steps[0].path"),
         ({"login__steps": [{"path": "/a", "body": "{}"}]}, "login.steps"),
         ({"login__steps": steps_with(1, body="{nothing}")}, "login.steps[1].body"),
-        ({"login__steps": steps_with(0, path="", url="ftp://a")}, "login.steps.url"),
-        ({"login__steps": steps_with(0, url="https://{username}/")}, "login.steps.url"),
+        ({"login__steps": steps_with(0, path="", url="ftp://a")}, "login.steps[0].url"),
+        (
+            {"login__steps": steps_with(0, url="https://{username}/")},
+            "login.steps[0].url",
+        ),
         ({"login__steps": steps_with(0, body="a={password}")}, "login.steps[0].body"),
         (
             {"login__steps": steps_with(1, format="json", body="{password}")},

@@ -14,6 +14,7 @@ from outkey.administration.engine.editing.editing import (
     Editor,
     Errors,
     entered_rows,
+    entered_steps,
     is_left_alone,
     text_of_value,
 )
@@ -37,6 +38,7 @@ from outkey.sending.core.configuration.custom_rows import (
     QueryParameter,
     TokenHeader,
 )
+from outkey.sending.core.configuration.field_tables.login import STEP_FIELDS
 from outkey.sending.core.configuration.fields import BY_PATH, FIELDS
 from outkey.sending.core.configuration.methods import TEST_PATH, InitialValues
 
@@ -69,8 +71,17 @@ class FormField:
     @property
     def required_when(self) -> str:
         """When it is marked as required; empty for always or never."""
-        conditions = self.field.required_when
+        # An input that must be empty, as a table or a box, has no value.
+        conditions = [
+            (path, [str(value or "") for value in values])
+            for path, values in self.field.required_when
+        ]
         return json.dumps([conditions]) if conditions else ""
+
+    @property
+    def new_step(self) -> "FormStep":
+        """A step of a login that a user may add."""
+        return FormStep()
 
     @property
     def input_type(self) -> str:
@@ -95,6 +106,22 @@ class FormRow:
     secret_field: str = ""
     number: int = 0  # in the names of its inputs
     findings: list[Finding] = dataclasses.field(default_factory=list)
+
+
+@dataclass
+class FormStep:
+    """One step of a login as the page shows it; without a number one to be added."""
+
+    number: int | str = "__N__"
+    texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def inputs(self) -> list[tuple[Field, str]]:
+        """Its fields, each with the text in its input."""
+        return [
+            (part, self.texts.get(part.key) or str(text_of_value(part.default) or ""))
+            for part in STEP_FIELDS
+        ]
 
 
 def condition_as_json(*fields: Field) -> str:
@@ -186,8 +213,7 @@ class ConfigurationForm:
         fields = [
             field
             for field in FIELDS
-            if field.kind not in {Kind.ROWS, Kind.TABLES}
-            and field.path not in elsewhere
+            if field.kind is not Kind.ROWS and field.path not in elsewhere
         ]
         tabs = [
             (tab, [self._form_field(f, findings) for f in fields if f.tab is tab])
@@ -260,6 +286,20 @@ class ConfigurationForm:
             for number, row in enumerate(rows)
         ]
 
+    def _steps(self, field: Field) -> list[FormStep]:
+        """Return the steps of a login that were posted, else those that are stored."""
+        if self._posted is not None and field.path in self._posted:
+            return [FormStep(n, texts) for n, texts in entered_steps(self._posted)]
+        values = self._initial.values if self._initial else {}
+        if self._stored is not None:
+            values = self._stored.values()
+        tables = values.get(field.path, ())
+        assert isinstance(tables, tuple | list)  # noqa: S101 - for the type checker
+        return [
+            FormStep(n, {key: str(text_of_value(value)) for key, value in step.items()})
+            for n, step in enumerate(tables)
+        ]
+
     def _form_field(self, field: Field, findings: list[Finding]) -> FormField:
         error = self.errors.get(field.path)
         path = field.secret_name if field.secret else field.path
@@ -280,6 +320,8 @@ class ConfigurationForm:
         if field.secret:
             return ""
         stored = self._stored
+        if field.kind is Kind.TABLES:
+            return self._steps(field)
         if self._posted is not None and not is_left_alone(
             field.path, self._posted, stored, self._locked
         ):

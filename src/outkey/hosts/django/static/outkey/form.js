@@ -93,7 +93,8 @@
 
   // Fields appear and disappear with what other fields say; a tab without any of its fields goes too.
   function setUpConditions() {
-    const holds = ([name, values]) => values.includes(form.elements[name].value);
+    const valueOf = (input) => (input.type === "checkbox" && !input.checked ? "" : input.value);
+    const holds = ([name, values]) => values.includes(valueOf(form.elements[name]));
     const isFilled = (name) => Boolean(form.elements[name] && form.elements[name].value.trim());
     const show = () => {
       for (const part of form.querySelectorAll("[data-when]")) part.hidden = !JSON.parse(part.dataset.when).some((all) => all.every(holds));
@@ -207,7 +208,7 @@
   function setUpRows() {
     for (const body of form.querySelectorAll("[data-rows]")) {
       const prefix = body.dataset.rows;
-      const numbers = () => [...form.querySelectorAll(`[name^="${prefix}-key-"]`)].map((input) => Number(input.name.split("-").at(-1)));
+      const numbers = () => [...form.querySelectorAll(`[name^="${prefix}-"]`)].map((input) => Number(input.name.split("-").at(-1)));
       form.querySelector(`[data-add="${prefix}"]`).addEventListener("click", () => {
         const html = form.querySelector(`[data-new="${prefix}"]`).innerHTML.replaceAll("__N__", String(Math.max(-1, ...numbers()) + 1));
         body.insertAdjacentHTML("beforeend", html);

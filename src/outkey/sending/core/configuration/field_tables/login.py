@@ -11,6 +11,9 @@ login = partial(Field, Tab.LOGIN, when=BY_LOGIN)
 rare_login = partial(Field, Tab.LOGIN, when=BY_LOGIN, rare=True)
 
 step = partial(Field, Tab.LOGIN)
+# A login is one request, or several; its cookies may be all that it is done for.
+_WITHOUT_STEPS = (*BY_LOGIN, ("login.steps", ((),)))
+_WITHOUT_COOKIES = (*BY_LOGIN, ("login.cookies", (False,)))
 
 STEP_FIELDS: tuple[Field, ...] = (
     step(
@@ -72,10 +75,22 @@ STEP_FIELDS: tuple[Field, ...] = (
 )
 FIELDS: tuple[Field, ...] = (
     login(
+        "login.steps",
+        "Steps",
+        Kind.TABLES,
+        maximum=MAX_STEPS,
+        parts=STEP_FIELDS,
+        help=(
+            "Up to five requests, one after the other, for a login that needs more than"
+            " one; instead of Login path, Login method and Login body."
+        ),
+    ),
+    login(
         "login.path",
         "Login path",
         Kind.TEXT,
         audited=Audited.PATH,
+        required_when=_WITHOUT_STEPS,
         help="The path below the Base URL that issues a token, such as /auth/login.",
     ),
     rare_login(
@@ -97,30 +112,10 @@ FIELDS: tuple[Field, ...] = (
         "login.body",
         "Login body",
         Kind.LONG_TEXT,
+        required_when=_WITHOUT_STEPS,
         help=(
             "The body of the login request. {username}, {password} and {secret_key}"
             " are replaced by the fields of that name, encoded for the format."
-        ),
-    ),
-    login(
-        "login.steps",
-        "Steps",
-        Kind.TABLES,
-        maximum=MAX_STEPS,
-        parts=STEP_FIELDS,
-        help=(
-            "Up to five requests, one after the other, for a login that needs more than"
-            " one; instead of Login path, Login method and Login body."
-        ),
-    ),
-    login(
-        "login.token",
-        "Token in the response",
-        Kind.TEXT,
-        help=(
-            "Where the response has the token: a JMESPath such as data.access_token,"
-            " header:NAME or cookie:NAME; with steps that of the last one, or a text"
-            " with taken values such as {session}."
         ),
     ),
     login(
@@ -130,6 +125,17 @@ FIELDS: tuple[Field, ...] = (
         help=(
             "Whether the cookies that the API sets during the login are sent with each"
             " request while the token lasts. Then the token itself may be empty."
+        ),
+    ),
+    login(
+        "login.token",
+        "Token in the response",
+        Kind.TEXT,
+        required_when=_WITHOUT_COOKIES,
+        help=(
+            "Where the response has the token: a JMESPath such as data.access_token,"
+            " header:NAME or cookie:NAME; with steps that of the last one, or a text"
+            " with taken values such as {session}."
         ),
     ),
     login(
