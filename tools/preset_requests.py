@@ -33,7 +33,9 @@ REQUESTS = FOLDER / "preset_requests.json"
 TOKEN_REQUESTS = FOLDER / "preset_token_requests.json"
 SECRET = "a-value"  # noqa: S105 - of every secret
 ADDRESS = "93.184.215.14"  # any public one
-OF_ITSELF = frozenset({"client_credentials", "jwt_bearer", "token_exchange"})
+OF_ITSELF = frozenset(
+    {"client_credentials", "jwt_bearer", "password", "token_exchange"}
+)
 SIGNED = {ClientAuth.PRIVATE_KEY_JWT}
 ASSERTION = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
 OF_TRANSPORT = frozenset({"Host", "Accept-Encoding", "Content-Length"})
