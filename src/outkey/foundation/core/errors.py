@@ -451,6 +451,8 @@ class TokenEndpointFailed(
         self.their_time = their_time  # by the provider's clock, if it is known
         # The id of a reason of sending.core.diagnosis that the response suggests.
         self.suspected = ""
+        # The part of an assertion that the response is about.
+        self.assertion_problem = ""
         # The ways of client authentication that it names, as RFC 7591 §2 writes them.
         self.named_methods: frozenset[str] = frozenset()
 

@@ -8,6 +8,7 @@ from outkey.foundation.core.fields.choices import ClientAuth, Network
 from outkey.foundation.core.moments import CLOCK_SKEW_SECONDS
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.diagnosis.assertion_problems import clues_of_assertions
 from outkey.sending.core.diagnosis.aws_errors import clues_at_sts
 from outkey.sending.core.diagnosis.evidence import Clue, Fix, fix_of, https_fix
 from outkey.sending.core.diagnosis.reasons import REASONS
@@ -87,7 +88,6 @@ _OTHER_STYLE = {
     ClientAuth.BASIC: ClientAuth.BODY,
     ClientAuth.BASIC_RAW: ClientAuth.BASIC,
 }
-_SIGNED = frozenset({ClientAuth.CLIENT_SECRET_JWT, ClientAuth.PRIVATE_KEY_JWT})
 _TIDIED = frozenset({"invisible-characters", "doubled-prefix"})
 
 
@@ -239,7 +239,7 @@ def _clues_at_token_url(
     oauth2 = configuration.oauth2
     style = oauth2.client_auth
     refused = error.reason in {"invalid_client", "invalid_dpop_proof", "invalid_grant"}
-    if refused and (style in _SIGNED or oauth2.dpop):
+    if refused and (oauth2.signs_assertions or oauth2.dpop):
         skew = abs(round((error.their_time or now) - now))
         text = Text(
             "The clocks of the provider and this machine differ by {seconds} seconds.",
@@ -256,6 +256,7 @@ def _clues_at_token_url(
             "client-certificate-missing" if missing else "client-certificate-refused",
             text,
         )
+    yield from clues_of_assertions(error, configuration)
     suspected = error.suspected
     if suspected == _STYLE and _METHODS.get(style, "") in error.named_methods:
         # Authlib responds so to a wrong secret, and lists what the endpoint takes.

@@ -581,6 +581,73 @@ _OF_EVIDENCE = (
         "The Token URL responds with invalid_grant.",
     ),
     reason(
+        "assertion-audience",
+        Cause.TOKEN_ENDPOINT,
+        "The provider expects another audience in the assertion",
+        "Set Audience of assertions, or Issuer, to what the provider documents: often"
+        " its Token URL, sometimes its name.",
+        "The words of the Token URL's response are about the audience (aud).",
+    ),
+    reason(
+        "assertion-issuer",
+        Cause.TOKEN_ENDPOINT,
+        "The provider does not know the issuer of the assertion",
+        "Compare Issuer of assertions, or Client ID, with the application's page at the"
+        " provider; for a token of another issuer, the trust that is set up there.",
+        "The words of the Token URL's response are about the issuer (iss).",
+    ),
+    reason(
+        "assertion-subject",
+        Cause.TOKEN_ENDPOINT,
+        "The provider does not accept the subject of the assertion",
+        "Check Subject of assertions, and whether the provider allows the application"
+        " to act for it: many need the consent of an administrator.",
+        "The words of the Token URL's response are about the subject (sub), or about a"
+        " user who has not approved the application.",
+    ),
+    reason(
+        "assertion-key",
+        Cause.TOKEN_ENDPOINT,
+        "The provider cannot verify the signature of the assertion",
+        "Check that the public key of this key is registered at the provider, and that"
+        " Key ID and Signature algorithm are as registered.",
+        "The words of the Token URL's response are about the signature, the key or its"
+        " ID (kid).",
+    ),
+    reason(
+        "assertion-replayed",
+        Cause.TOKEN_ENDPOINT,
+        "The provider has seen this assertion before",
+        "outkey signs a new one for each request: look for a proxy that repeats"
+        " requests; a token of another issuer must be renewed before it is used again.",
+        "The words of the Token URL's response are about a repeated number (jti).",
+    ),
+    reason(
+        "assertion-refused",
+        Cause.TOKEN_ENDPOINT,
+        "The provider refuses the assertion",
+        "Compare issuer, subject, audience and lifetime of assertions with the"
+        " provider's documentation, and the key with the one registered there.",
+        "The Token URL responds to an assertion with invalid_grant, without any"
+        " explanation.",
+    ),
+    reason(
+        "federated-token-expired",
+        Cause.TOKEN_ENDPOINT,
+        "The token of the other issuer has expired",
+        "Check what renews the file or variable of Client assertion: outkey reads it"
+        " with each token request.",
+        "Client Authentication is federated, and the words of the Token URL's response"
+        " are about a time.",
+    ),
+    reason(
+        "password-refused",
+        Cause.TOKEN_ENDPOINT,
+        "The provider refuses the user name or the password",
+        "Check both, and whether the user may sign in without a second factor.",
+        "The grant is password, and the Token URL responds with invalid_grant.",
+    ),
+    reason(
         "oauth1-signature",
         Cause.INVALID_CREDENTIALS,
         "The API does not accept the signature",

@@ -12,6 +12,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import PRIVATE_KEY, Configuration
 from outkey.sending.core.configuration.fields import SENT_TO_TOKEN_URL
+from outkey.sending.core.diagnosis.assertion_problems import hint_of_refusal
 from outkey.sending.core.oauth2 import grants
 from outkey.sending.core.oauth2.assertions import bearer_assertion
 from outkey.sending.core.oauth2.client_auth import Parameters, prove
@@ -190,7 +191,8 @@ class OAuth2Source:
         )
 
         def explain(error: errors.OutkeyError) -> None:
-            add_words(error, response, self._secrets_at_provider(parameters, response))
+            secrets = self._secrets_at_provider(parameters, response)
+            add_words(self._explained(error), response, secrets)
 
         return TokenResult(response, granted, explain)
 
@@ -324,7 +326,13 @@ class OAuth2Source:
         self, reason: str, their_time: float | None = None
     ) -> errors.OutkeyError:
         """Return the error for a reason, also from a stored one."""
-        return failure(reason, their_time)
+        return self._explained(failure(reason, their_time))
+
+    def _explained(self, error: errors.OutkeyError) -> errors.OutkeyError:
+        """Return an error with the hint of the grant, where no user has agreed."""
+        if error.reason == "invalid_grant":
+            error.hint = hint_of_refusal(self.configuration) or error.hint
+        return error
 
     # ── proofs of possession (RFC 9449) ─────────────────────────────────────────────
 

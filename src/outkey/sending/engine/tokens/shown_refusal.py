@@ -7,6 +7,7 @@ from outkey.foundation.core.echo.search import SearchText
 from outkey.foundation.core.errors import OutkeyError, TokenEndpointFailed
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
+from outkey.sending.core.diagnosis.assertion_problems import assertion_problem
 from outkey.sending.core.diagnosis.remote_text import (
     printable_line,
     remote_message,
@@ -40,6 +41,7 @@ def add_words(
         words = remote_message(response)
     if isinstance(error, TokenEndpointFailed):
         error.suspected = reason_in(words)
+        error.assertion_problem = assertion_problem(words)
         error.named_methods = methods_in(words)
     show_words(error, words, response, secrets)
 

@@ -30,6 +30,7 @@ from outkey.foundation.core.errors import (
     TimedOut,
     TlsBelowFloor,
     TlsFailed,
+    TokenEndpointFailed,
     UnknownConfiguration,
 )
 from outkey.foundation.core.origin import Origin
@@ -38,6 +39,15 @@ from outkey.sending.core.aws.sts import sts_failure
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.diagnosis.assertion_problems import (
+    AUDIENCE,
+    ISSUER,
+    KEY,
+    REPLAYED,
+    SUBJECT,
+    TIME,
+    assertion_problem,
+)
 from outkey.sending.core.diagnosis.diagnose import (
     diagnose,
     diagnose_error,
@@ -257,6 +267,18 @@ LOGIN: dict[str, object] = {
     "login.token": "token",
 }
 MTLS = OAUTH2 | {"oauth2.client_auth": "mtls"}
+BEARER_JWT = OAUTH2 | {"oauth2.grant": "jwt_bearer"}
+BY_PASSWORD = OAUTH2 | {"oauth2.grant": "password", "username": "api-user"}
+FEDERATED = OAUTH2 | {"oauth2.client_auth": "federated"}
+
+
+def disliked(error: OutkeyError, problem: str) -> OutkeyError:
+    """Return an error whose response was about a part of the assertion."""
+    assert isinstance(error, TokenEndpointFailed)
+    error.assertion_problem = problem
+    return error
+
+
 SIGNED = OAUTH2 | {"oauth2.client_auth": "private_key_jwt"}
 OWN_CERTIFICATE: dict[str, object] = {"tls.client_certificate": "/etc/ssl/own.pem"}
 
@@ -359,6 +381,19 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
         "",
     ),
     (failure("unauthorized_client"), OAUTH2, ["grant-not-allowed"], ""),
+    *(
+        (disliked(failure("invalid_grant"), problem), BEARER_JWT, [problem], "")
+        for problem in (AUDIENCE, ISSUER, SUBJECT, KEY, REPLAYED)
+    ),
+    (failure("invalid_grant"), BEARER_JWT, ["assertion-refused"], ""),
+    (failure("invalid_grant"), BY_PASSWORD, ["password-refused"], ""),
+    (
+        disliked(failure("invalid_client"), TIME),
+        FEDERATED,
+        ["federated-token-expired"],
+        "",
+    ),
+    (disliked(failure("invalid_grant"), TIME), BEARER_JWT, ["clock-off"], ""),
     (
         failure("unsupported_grant_type"),
         OAUTH2,
@@ -421,7 +456,10 @@ def test_an_error_has_its_reasons(
     )  # a refused connection is no silence
     assert found.cause == error.cause
     assert found.remedy
-    assert error.hint in {"", found.remedy} or error.reason == "invalid_client"
+    assert error.hint in {"", found.remedy} or error.reason in {
+        "invalid_client",
+        "invalid_grant",
+    }
     assert "0900" not in repr(found)
     assert fix_text(found.suspicions[0].fix if found.suspicions else None) == fix
 
@@ -983,3 +1021,40 @@ def test_a_long_answer_takes_no_time(body: str) -> None:
         assert diagnose(response, asked, now=NOW) is not None
     remote_message(response)
     assert time.perf_counter() - started < 0.5
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("Token must be short-lived and in a reasonable timeframe", TIME),
+        ("Invalid JWT Signature.", KEY),
+        ("Invalid grant: account not found", ISSUER),
+        ("Invalid email or User ID", SUBJECT),
+        ("Client is unauthorized to retrieve access tokens using this method", SUBJECT),
+        ("user hasn't approved this consumer", SUBJECT),
+        ("consent_required", SUBJECT),
+        ("no_valid_keys_or_signatures", KEY),
+        ("AADSTS700024: Client assertion is not within its valid time range.", TIME),
+        ("AADSTS700023: The audience does not match Realm issuer", AUDIENCE),
+        ("presented assertion subject. Check the issuer and the audience.", SUBJECT),
+        ("AADSTS700211: No record for presented assertion issuer", ISSUER),
+        ("AADSTS700212: No record for presented assertion audience", AUDIENCE),
+        ("The assertion was already used", REPLAYED),
+        ("invalid jti", REPLAYED),
+        ("The aud claim is not this server", AUDIENCE),
+        ("unknown kid", KEY),
+        ("The user name is unknown", ""),
+        ("associated account", ""),
+    ],
+)
+def test_the_words_of_a_provider_name_the_part_of_an_assertion(
+    words: str, problem: str
+) -> None:
+    assert assertion_problem(words) == problem
+
+
+def test_the_evidence_has_the_value_that_was_sent() -> None:
+    error = disliked(failure("invalid_grant"), AUDIENCE)
+    made = asked_for(BEARER_JWT)
+    [first, *_] = diagnose_error(error, made, now=NOW).suspicions
+    assert made.oauth2.token_url in str(first.evidence)
