@@ -68,6 +68,14 @@ def test_a_configuration_is_created_from_a_preset(outkey: Terminal) -> None:
     assert again.json["secrets"].keys() == {"token"}
 
 
+def test_a_secret_that_is_never_stored_is_set_by_a_reference(outkey: Terminal) -> None:
+    options = ("--set", "tenant=acme.example", "--set", "client_id=c")
+    preset = ("--preset", "microsoft_graph", "--method", "federated")
+    command = "outkey secret set graph client_assertion --from file:PATH"
+    assert f"next: {command}\n" in outkey("new", "graph", *preset, *options).out
+    assert f"Enter it: {command}" in outkey("test", "graph").err
+
+
 def test_a_variable_that_cannot_be_meant_is_refused(outkey: Terminal) -> None:
     for setting in ("host", "host=a=b c", "other=x"):
         assert outkey(*METABASE, "--set", setting).code == 2

@@ -9,6 +9,7 @@ import typer
 
 from outkey.foundation.core.errors import NAME_TAKEN, ConfigError
 from outkey.foundation.core.text import Text, join_texts
+from outkey.hosts.cli.printing.finding_commands import secret_command
 from outkey.hosts.cli.printing.output import (
     exit_code_of,
     print_error,
@@ -162,12 +163,12 @@ def _print_created(imported: "Import") -> None:
     for drafted in imported.lines:
         print_line(f"created: line {drafted.line.name}")
     for item in imported.configurations:
-        name = quote(item.draft.name)
+        name = item.draft.name
         needed = item.draft.configuration().needed_secrets()
         for field in needed:
             if field not in item.secrets:
-                print_line(f"next: outkey secret set {name} {field}")
-        print_line(f"then: outkey test {name}")
+                print_line(f"next: {secret_command(name, field)}")
+        print_line(f"then: outkey test {quote(name)}")
 
 
 def _read_limited(file: str) -> str:

@@ -15,6 +15,7 @@ from outkey.administration.core.presets.presets import (
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text, join_texts
 from outkey.hosts.cli.declaring import Commands
+from outkey.hosts.cli.printing.finding_commands import secret_command
 from outkey.hosts.cli.printing.output import print_json, print_line, print_table
 from outkey.hosts.cli.session import AsJson, open_application
 from outkey.hosts.command_host import administration_of
@@ -163,7 +164,7 @@ def _print_created(name: str, preset: Preset, method: PresetMethod) -> None:
     if preset.notes:
         print_line(preset.notes)
     for field, place in method.secrets.items():
-        print_line(f"next: outkey secret set {quote(name)} {field}")
+        print_line(f"next: {secret_command(name, field)}")
         print_line(f"      {place}")
     print_line(f"then: outkey test {quote(name)}")
 
