@@ -23,7 +23,9 @@ FIELDS: tuple[Field, ...] = (
         Kind.TEXT,
         default="X-CSRF-Token",
         maximum=256,
-        help="The header that fetches the token (with the value Fetch) and carries it.",
+        help=(
+            "The header that fetches the token (with the value Fetch) and contains it."
+        ),
     ),
     csrf(
         "csrf.methods",
@@ -32,7 +34,7 @@ FIELDS: tuple[Field, ...] = (
         default=("POST", "PUT", "PATCH", "DELETE"),
         maximum=10,
         audited=Audited.VALUE,
-        help="The methods of the requests that carry the token and its cookies.",
+        help="The methods of the requests that have the token and its cookies.",
     ),
     csrf(
         "csrf.lifetime_seconds",
