@@ -26,6 +26,7 @@ from docs.blocks import API, ROOT, Block, Shell, blocks_of, matches, pages
 from outkey.administration.adapters.policy_file import read_policy
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.spar import Spar
+from outkey.spar.logins import PASSWORD
 from outkey.spar.oauth1 import CONSUMER_SECRET
 from outkey.spar.records import OAUTH1_TOKEN, OAUTH1_TOKEN_SECRET
 from outkey.testing.canary import Canaries
@@ -254,6 +255,11 @@ def prepare_oauth1(shell: Shell) -> None:
     shell.stdin["outkey token authorize legs"] = "12345678\n"
 
 
+def prepare_login(shell: Shell) -> None:
+    for name in ("steps", "sap"):
+        shell.stdin[f"outkey secret set {name} password"] = PASSWORD
+
+
 def prepare_aws(shell: Shell) -> None:
     secret = "spar-secret-access-key"
     shell.stdin["outkey secret set queue secret_access_key"] = secret
@@ -305,6 +311,7 @@ PREPARED: dict[str, Callable[[Shell], None]] = {
     "docs/guide/drill.md": prepare_acme,
     "docs/guide/http-api.md": prepare_acme,
     "docs/guide/import.md": prepare_import,
+    "docs/guide/login.md": prepare_login,
     "docs/guide/oauth1.md": prepare_oauth1,
     "docs/guide/oauth2.md": prepare_oauth2,
     "docs/guide/pages.md": prepare_users,

@@ -23,6 +23,7 @@ from outkey.spar.records import (
     OAuthError,
     Pushed,
     Refresh,
+    Sessions,
     Terms,
     check_verifier,
     claims_of,
@@ -60,6 +61,7 @@ class Authority:
         self._next: deque[str] = deque()
         self._assertions: set[str] = set()
         self.oauth1 = OAuth1Tokens()
+        self.sessions = Sessions()
         self._requests: Counter[str] = Counter()
         self._reuses = 0
 

@@ -5,8 +5,11 @@ authorization server, so that `/oauth/expire` and the drills work on it too.
 """
 
 import json
+import re
 import time
+from base64 import b64encode
 from collections.abc import Callable
+from html import unescape
 from urllib.parse import parse_qsl
 
 from outkey.spar.authority import CLIENT
@@ -19,6 +22,8 @@ PASSWORD = "open sesame"  # noqa: S105 - made up and public
 _REFUSAL = {"errors": [{"message": "Invalid user credentials."}]}
 _COOKIE = "spar_session"
 _HEADER = "X-Session"
+_ELEMENT = re.compile(r"<(\w+)>([^<]*)</\1>")
+BASIC = "Basic " + b64encode(f"{USERNAME}:{PASSWORD}".encode()).decode()
 
 
 def _play_login(stage: Stage) -> None:
@@ -66,6 +71,62 @@ def _play_session_api(stage: Stage) -> None:
         stage.respond(200, {"data": [{"id": 1}]})
 
 
+def _play_steps(stage: Stage) -> None:
+    """Log in by two steps: `/login/steps/start`, and `/finish` with its nonce.
+
+    The first one issues a nonce: in `X-Nonce`, in JSON and in the cookie `spar_start`.
+    The second one expects `sparring`, `open sesame` and the nonce, or the cookie, as
+    JSON, a form or XML, and responds as `/login/json`; with `?style=xml` as XML, with
+    `?style=cookies` by two cookies. A nonce is for one login (400). Both are at the
+    other origin of the provider too.
+    """
+    sessions = stage.authority.sessions
+    if stage.rest.endswith("start"):
+        nonce = sessions.new_nonce()
+        headers = (("X-Nonce", nonce), ("Set-Cookie", f"spar_start={nonce}; Path=/"))
+        stage.respond(200, {"nonce": nonce}, *headers, *NO_STORE)
+        return
+    fields = read_fields(stage)
+    nonce = fields.get("nonce") or cookies_of(stage).get("spar_start", "")
+    name = fields.get("user") or fields.get("username")
+    password = fields.get("pass") or fields.get("password")
+    if not sessions.use_nonce(nonce):
+        stage.respond(400, {"error": "unknown nonce"})
+    elif (name, password) != (USERNAME, PASSWORD):
+        stage.respond(int(stage.number("refusal", 401)), _REFUSAL)
+    else:
+        _send_tokens(stage, stage.authority.log_in(_terms_of(stage)))
+
+
+def _play_csrf(stage: Stage) -> None:
+    """Demand Basic, and a CSRF token for every method but GET, as SAP's OData does.
+
+    A GET with `X-CSRF-Token: Fetch` gets one, with the cookie that belongs to it; with
+    `?none=1` it gets none. `/csrf/expire` lets all of them expire. A write without a
+    valid token is 403 with `X-CSRF-Token: Required`.
+    """
+    sessions = stage.authority.sessions
+    if stage.path.endswith("/expire"):
+        sessions.expire_csrf()
+        stage.respond(204, b"")
+    elif stage.headers.get("authorization") != BASIC:
+        stage.respond(401, _REFUSAL, ("WWW-Authenticate", 'Basic realm="spar"'))
+    elif stage.method == "GET":
+        headers: tuple[tuple[str, str], ...] = ()
+        asked = stage.headers.get("x-csrf-token", "").lower() == "fetch"
+        if asked and "none" not in stage.query:
+            token, session = sessions.new_csrf()
+            cookie = f"spar_odata={session}; Path=/; HttpOnly"
+            headers = (("x-csrf-token", token), ("Set-Cookie", cookie))
+        stage.respond(200, {"d": {"results": [{"id": 1}]}}, *headers)
+    else:
+        token = stage.headers.get("x-csrf-token", "")
+        if sessions.has_csrf(token, cookies_of(stage).get("spar_odata", "")):
+            stage.respond(201, {"d": {"id": 2}})
+        else:
+            stage.respond(403, {"error": "CSRF"}, ("X-CSRF-Token", "Required"))
+
+
 def _play_odd_login(stage: Stage) -> None:
     """Respond to a login as `/login/odd/NAME` names it.
 
@@ -92,14 +153,22 @@ def _play_odd_login(stage: Stage) -> None:
 
 
 def read_fields(stage: Stage) -> dict[str, str]:
-    """Return the fields of a JSON object or a form."""
+    """Return the fields of a JSON object, a form or the elements of XML."""
     text = stage.body.decode(errors="replace")
+    if "xml" in stage.headers.get("content-type", ""):
+        return {name: unescape(value) for name, value in _ELEMENT.findall(text)}
     if "json" not in stage.headers.get("content-type", ""):
         return dict(parse_qsl(text, keep_blank_values=True))
     try:
         return {name: str(value) for name, value in json.loads(text).items()}
     except (ValueError, RecursionError, AttributeError):
         return {}
+
+
+def cookies_of(stage: Stage) -> dict[str, str]:
+    """Return the cookies of a request."""
+    pairs = (pair.partition("=") for pair in stage.headers.get("cookie", "").split(";"))
+    return {name.strip(): value for name, _, value in pairs}
 
 
 def _terms_of(stage: Stage) -> Terms:
@@ -119,6 +188,15 @@ def _send_tokens(stage: Stage, issued: Fields) -> None:
         case "header":
             header = ("Authorization", f"Bearer {token}")
             stage.respond(200, {"user": USERNAME}, header, *NO_STORE)
+        case "cookies":
+            cookies = (
+                ("Set-Cookie", f"{_COOKIE}={token}; Path=/; HttpOnly"),
+                ("Set-Cookie", f"spar_user={USERNAME}; Path=/"),
+            )
+            stage.respond(200, {"user": USERNAME}, *cookies, *NO_STORE)
+        case "xml":
+            document = f"<session><token>{token}</token></session>".encode()
+            stage.respond(200, document, *NO_STORE, kind="application/xml")
         case "text":
             stage.respond(200, token, *NO_STORE)
         case "moment":
@@ -138,9 +216,8 @@ def _token_of(stage: Stage) -> str:
     scheme, _, token = stage.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return token.strip()
-    name, _, value = stage.headers.get("cookie", "").partition("=")
-    if name == _COOKIE:
-        return value
+    if session := cookies_of(stage).get(_COOKIE):
+        return session
     return stage.headers.get(_HEADER.lower()) or stage.query.get("token", "")
 
 
@@ -150,4 +227,6 @@ LOGINS: dict[str, Callable[[Stage], None]] = {
     "login/logout": _play_logout,
     "login/api": _play_session_api,
     "login/odd": _play_odd_login,
+    "login/steps": _play_steps,
+    "csrf": _play_csrf,
 }

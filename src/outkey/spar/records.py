@@ -2,6 +2,7 @@
 
 import json
 import re
+import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -163,6 +164,42 @@ class OAuth1Temporary:
     secret: str
     callback: str
     verifier: str = ""
+
+
+class Sessions:
+    """What logins in steps and CSRF tokens have issued."""
+
+    def __init__(self) -> None:
+        self._nonces: set[str] = set()
+        self._csrf: set[tuple[str, str]] = set()
+
+    def new_nonce(self) -> str:
+        """Return a nonce that one login may use."""
+        nonce = secrets.token_urlsafe(12)
+        self._nonces.add(nonce)
+        return nonce
+
+    def use_nonce(self, nonce: str) -> bool:
+        """Whether a nonce is one that was not used before."""
+        try:
+            self._nonces.remove(nonce)
+        except KeyError:
+            return False
+        return True
+
+    def new_csrf(self) -> tuple[str, str]:
+        """Return a CSRF token and the session that it belongs to."""
+        pair = (secrets.token_urlsafe(18), secrets.token_urlsafe(12))
+        self._csrf.add(pair)
+        return pair
+
+    def has_csrf(self, token: str, session: str) -> bool:
+        """Whether a CSRF token belongs to a session, and has not expired."""
+        return (token, session) in self._csrf
+
+    def expire_csrf(self) -> None:
+        """Let every CSRF token expire."""
+        self._csrf.clear()
 
 
 @dataclass

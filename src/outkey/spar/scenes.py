@@ -9,14 +9,13 @@ import hmac
 import re
 import time
 import zlib
-from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from outkey.spar.authorization import AUTHORIZATION
 from outkey.spar.aws import AWS
 from outkey.spar.exchange import Stage
-from outkey.spar.logins import LOGINS, PASSWORD, USERNAME
+from outkey.spar.logins import BASIC, LOGINS, USERNAME
 from outkey.spar.oauth1 import OAUTH1
 from outkey.spar.records import OAuthError
 from outkey.spar.records_api import records
@@ -26,7 +25,6 @@ TOKEN = "spar-token"  # noqa: S105 - made up and public
 API_KEY = "spar-key"
 SIGNING_KEY = "spar-signing-key"
 _MAX_SKEW = 300
-_BASIC = "Basic " + b64encode(f"{USERNAME}:{PASSWORD}".encode()).decode()
 _BLOCK = b"\0" * 65536
 
 
@@ -62,7 +60,7 @@ def _list_scenes(stage: Stage) -> None:
 
 def _play_basic(stage: Stage) -> None:
     """Demand user `sparring` with password `open sesame`."""
-    if is_equal(stage.headers.get("authorization"), _BASIC):
+    if is_equal(stage.headers.get("authorization"), BASIC):
         stage.respond(200, {"user": USERNAME})
     else:
         challenge = 'Basic realm="spar", charset="UTF-8"'
