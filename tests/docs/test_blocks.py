@@ -265,6 +265,12 @@ def prepare_aws(shell: Shell) -> None:
     shell.stdin["outkey secret set queue secret_access_key"] = secret
 
 
+def prepare_exchange(shell: Shell) -> None:
+    shell.stdin["outkey secret set crm client_secret"] = "spar-client-secret"
+    shell.run.settings["ALICE"] = "spar-user-alice"
+    shell.run.settings["BOB"] = "spar-user-bob"
+
+
 def prepare_script(shell: Shell) -> None:
     (block,) = (
         block
@@ -317,6 +323,7 @@ PREPARED: dict[str, Callable[[Shell], None]] = {
     "docs/guide/pages.md": prepare_users,
     "docs/guide/posture.md": prepare_acme,
     "docs/guide/scripts.md": prepare_script,
+    "docs/guide/token-exchange.md": prepare_exchange,
     "docs/guide/tables.md": prepare_table,
     "docs/guide/testing.md": prepare_wrong_scheme,
     "docs/guide/webhooks.md": prepare_webhook,

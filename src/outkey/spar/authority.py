@@ -30,13 +30,20 @@ from outkey.spar.records import (
     new_key,
     required_parameter,
 )
+from outkey.spar.token_exchange import EXCHANGE_GRANT, exchanged_subject
 
 CLIENT = "spar-client"
 CLIENT_SECRET = "spar-client-secret"  # noqa: S105 - made up and public
 # A public client has no secret (RFC 6749 §2.1).
 PUBLIC_CLIENT = "spar-public"
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-GRANTS = ("client_credentials", "refresh_token", "authorization_code", DEVICE_GRANT)
+GRANTS = (
+    "client_credentials",
+    "refresh_token",
+    "authorization_code",
+    DEVICE_GRANT,
+    EXCHANGE_GRANT,
+)
 
 _CODE_LIFETIME = 60
 _DEVICE_LIFETIME = 600
@@ -157,7 +164,10 @@ class Authority:
     def grant(self, client: str, form: Mapping[str, str], terms: Terms) -> Fields:
         """Return the response to a token request (RFC 6749 §5.1), or refuse it."""
         with self._lock:
-            match required_parameter(form, "grant_type"):
+            grant = required_parameter(form, "grant_type")
+            if not client and grant != EXCHANGE_GRANT:
+                raise OAuthError("invalid_client", "A client is needed", 401)
+            match grant:
                 case "client_credentials":
                     return self._client_credentials(client, form, terms)
                 case "refresh_token":
@@ -166,6 +176,8 @@ class Authority:
                     return self._authorization_code(client, form, terms)
                 case "urn:ietf:params:oauth:grant-type:device_code":
                     return self._device_code(client, form, terms)
+                case "urn:ietf:params:oauth:grant-type:token-exchange":
+                    return self._token_exchange(client, form, terms)
                 case _:
                     raise OAuthError("unsupported_grant_type", "No such grant")
 
@@ -350,6 +362,15 @@ class Authority:
         return self._issue_pair(
             self._new_family(client, device.scope), device.scope, terms
         )
+
+    def _token_exchange(
+        self, client: str, form: Mapping[str, str], terms: Terms
+    ) -> Fields:
+        subject = exchanged_subject(form, terms)
+        fields = self._issue(client, form.get("scope", SCOPE), terms, None)
+        self._access[str(fields["access_token"])].subject = subject
+        kind = "urn:ietf:params:oauth:token-type:access_token"
+        return fields | {"issued_token_type": kind}
 
     def _issue_pair(self, family: Family, scope: str, terms: Terms) -> Fields:
         fields = self._issue(family.client, scope, terms, family)

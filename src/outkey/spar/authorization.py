@@ -33,6 +33,11 @@ def _play_token(stage: Stage) -> None:
     the grant, `grace=` to repeat an old refresh token, `skew=` of the Date. `bend=`
     with a JSON object replaces fields of the response, `omit=FIELD,FIELD` removes some,
     `status=` is another status. `format=json` expects a JSON body.
+
+    Subject tokens of an exchange (RFC 8693) are `spar-user-NAME`, of which those that
+    end with `-expired` have expired; the actor token is `spar-actor`. `audience=` is
+    the only one permitted, `actor=needed` requires an actor, and `client=none` takes a
+    request without a client.
     """
     if stage.method != "POST":
         stage.respond(405, {"error": "invalid_request"}, ("Allow", "POST"))
@@ -67,9 +72,15 @@ def _send_token_response(stage: Stage, name: str) -> None:
 def _grant_response(stage: Stage) -> Fields:
     """Return the fields of a token response, changed as the query says."""
     replacements = _replacement_fields(stage.query.get("bend", "{}"))
-    terms = Terms(stage.number("lifetime", 3600), stage.number("grace", 0))
+    terms = Terms(
+        lifetime=stage.number("lifetime", 3600),
+        grace=stage.number("grace", 0),
+        audience=stage.query.get("audience", ""),
+        needs_actor=stage.query.get("actor") == "needed",
+    )
     form = read_form(stage)
-    client = authenticate_client(stage, form)
+    is_nameless = stage.query.get("client") == "none" and "client_id" not in form
+    client = "" if is_nameless else authenticate_client(stage, form)
     fields = stage.authority.grant(client, form, terms) | replacements
     for name in stage.query.get("omit", "").split(","):
         fields.pop(name, None)
@@ -119,9 +130,10 @@ def _play_api(stage: Stage) -> None:
         )
         stage.respond(401, {"error": "invalid_token"}, ("WWW-Authenticate", challenge))
     else:
-        stage.respond(
-            200, {"token": "accepted", "client": access.client, "scope": access.scope}
-        )
+        facts = {"client": access.client, "scope": access.scope}
+        if access.subject:
+            facts["subject"] = access.subject
+        stage.respond(200, {"token": "accepted"} | facts)
 
 
 def _play_metadata(stage: Stage) -> None:

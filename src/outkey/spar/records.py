@@ -31,6 +31,8 @@ class Terms(NamedTuple):
 
     lifetime: float = 3600.0
     grace: float = 0.0
+    audience: str = ""  # the only one that a token may be exchanged for
+    needs_actor: bool = False
 
 
 class GrantCounts(NamedTuple):
@@ -70,6 +72,7 @@ class Access:
     expires: float
     family: Family | None
     live: bool = True
+    subject: str = ""  # the user whose token was exchanged
 
     def is_usable(self, now: float) -> bool:
         """Whether an API accepts it."""

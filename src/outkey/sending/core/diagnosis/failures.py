@@ -46,6 +46,13 @@ _AT_TOKEN_URL = {
     "dns": ("dns-failed",),
     "tls": ("tls-failed",),
 }
+# Of a subject token that is invalid for any reason RFC 8693 §2.2.2 says
+# invalid_request; others say invalid_grant.
+_AT_EXCHANGE = {
+    "invalid_grant": ("subject-token-refused",),
+    "invalid_request": ("subject-token-refused", "client-authentication-style"),
+    "invalid_target": ("exchange-target-refused",),
+}
 _AT_LOGIN = {
     **_AT_TOKEN_URL,
     **dict.fromkeys(
@@ -266,15 +273,21 @@ def _clues_at_token_url(
         text = Text("The description in the provider's response states it.")
         fix = _style_fix(suspected, configuration)
         yield Clue(94, suspected, text, fix=fix)
-    reasons = _AT_TOKEN_URL.get(error.reason, ("unexpected",))
-    if error.reason == "invalid_grant" and not configuration.needs_consent:
-        reasons = ("unexpected",)  # no user has given a consent
-    for number, reason in enumerate(reasons):
+    for number, reason in enumerate(_reasons_at_token_url(error.reason, configuration)):
         fix = _style_fix(reason, configuration)
         weight = 90 - 10 * number
         clue = _error_clue(weight, reason, error, fix)
         # The hint of the error belongs to its first reason.
         yield clue if number == 0 else Clue(weight, reason, clue.evidence, fix=fix)
+
+
+def _reasons_at_token_url(reason: str, configuration: Configuration) -> tuple[str, ...]:
+    """Return the reasons that an error of the Token URL suggests by itself."""
+    if configuration.exchanges_token and reason in _AT_EXCHANGE:
+        return _AT_EXCHANGE[reason]
+    if reason == "invalid_grant" and not configuration.needs_consent:
+        return ("unexpected",)  # no user has given a consent
+    return _AT_TOKEN_URL.get(reason, ("unexpected",))
 
 
 def _clues_of_legs(error: errors.TokenEndpointFailed, now: float) -> Iterator[Clue]:

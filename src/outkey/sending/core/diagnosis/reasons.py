@@ -331,6 +331,38 @@ _OF_EVIDENCE = (
         " send.",
     ),
     reason(
+        "subject-token-expired",
+        Cause.TOKEN_ENDPOINT,
+        "The subject token has expired",
+        "pass one of the user that is still valid; or renew what Subject token refers"
+        " to.",
+        "The Token URL reports so at a token exchange.",
+    ),
+    reason(
+        "actor-token-needed",
+        Cause.TOKEN_ENDPOINT,
+        "The provider expects an actor token, or another one",
+        "enter the Actor token of this application, and its type.",
+        "The Token URL speaks of the actor at a token exchange.",
+    ),
+    reason(
+        "exchange-target-refused",
+        Cause.TOKEN_ENDPOINT,
+        "The provider does not exchange tokens for this audience",
+        "compare Audience and Resource with the provider's documentation, and have the"
+        " application permitted to request them.",
+        "The Token URL reports the error invalid_target at a token exchange.",
+    ),
+    reason(
+        "subject-token-refused",
+        Cause.TOKEN_ENDPOINT,
+        "The provider does not accept the subject token",
+        "check that it is the token of a user whom this provider knows, and compare"
+        " Subject token type with the provider's documentation.",
+        "The Token URL speaks of the subject token at a token exchange, or reports"
+        " invalid_grant or invalid_request without another sign.",
+    ),
+    reason(
         "dpop-required",
         Cause.HEADER_FORMAT,
         "The API requires tokens bound to a key (DPoP)",

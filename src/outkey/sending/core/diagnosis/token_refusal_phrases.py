@@ -32,6 +32,17 @@ _TABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("unknown tenant", "tenant not found", "realm does not exist", "no such realm"),
     ),
     (
+        "subject-token-expired",
+        (
+            "subject token has expired",
+            "subject token is expired",
+            "subject token expired",
+            "expired subject token",
+        ),
+    ),
+    ("actor-token-needed", ("actor token",)),
+    ("subject-token-refused", ("subject token",)),
+    (
         "clock-off",
         (
             "issued in the future",

@@ -235,6 +235,27 @@ _OURS: dict[str, tuple[Text, Text]] = {
     ),
 }
 FAILURES = _THEIRS | _OURS
+# A subject token that is invalid for any reason is an invalid_request (RFC 8693
+# §2.2.2), and an invalid_grant at others.
+_AT_EXCHANGE: dict[str, tuple[Text, Text]] = {
+    **dict.fromkeys(
+        ("invalid_grant", "invalid_request"),
+        (
+            Text("the provider does not accept the subject token"),
+            Text(
+                "Pass one that is valid now, and compare Subject token type with the"
+                " provider's documentation."
+            ),
+        ),
+    ),
+    "invalid_target": (
+        Text("the provider does not exchange tokens for this Audience or Resource"),
+        Text(
+            "Compare Audience and Resource with the provider's documentation, and have"
+            " the application permitted to request them."
+        ),
+    ),
+}
 _SYNONYMS = {"scope_invalid": "invalid_scope"}  # glewlwyd
 REDIRECTED = "redirect_blocked"
 _BY_CAUSE = {
@@ -262,6 +283,14 @@ def failure(reason: str, their_time: float | None = None) -> OutkeyError:
     if reason in PROXY_FAILURES:
         return proxy_failure(reason)
     message, hint = FAILURES.get(reason, FAILURES["refused"])
+    return TokenEndpointFailed(message, hint=hint, reason=reason, their_time=their_time)
+
+
+def exchange_failure(reason: str, their_time: float | None = None) -> OutkeyError:
+    """Return the error of a token exchange, worded for its subject."""
+    if reason not in _AT_EXCHANGE:
+        return failure(reason, their_time)
+    message, hint = _AT_EXCHANGE[reason]
     return TokenEndpointFailed(message, hint=hint, reason=reason, their_time=their_time)
 
 

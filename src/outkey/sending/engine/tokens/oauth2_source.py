@@ -17,6 +17,7 @@ from outkey.sending.core.oauth2 import grants
 from outkey.sending.core.oauth2.assertions import bearer_assertion
 from outkey.sending.core.oauth2.client_auth import Parameters, prove
 from outkey.sending.core.oauth2.responses import (
+    exchange_failure,
     failure,
     read_document,
     read_token,
@@ -326,6 +327,8 @@ class OAuth2Source:
         self, reason: str, their_time: float | None = None
     ) -> errors.OutkeyError:
         """Return the error for a reason, also from a stored one."""
+        if self.configuration.exchanges_token:
+            return exchange_failure(reason, their_time)
         return self._explained(failure(reason, their_time))
 
     def _explained(self, error: errors.OutkeyError) -> errors.OutkeyError:

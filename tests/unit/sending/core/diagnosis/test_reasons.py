@@ -62,8 +62,13 @@ from outkey.sending.core.diagnosis.failures import (
 )
 from outkey.sending.core.diagnosis.reasons import FIXES, REASONS, REMEDIES
 from outkey.sending.core.diagnosis.remote_text import remote_message, shorten
+from outkey.sending.core.diagnosis.token_refusal_phrases import reason_in
 from outkey.sending.core.login.failures import login_failure
-from outkey.sending.core.oauth2.responses import failure, read_document
+from outkey.sending.core.oauth2.responses import (
+    exchange_failure,
+    failure,
+    read_document,
+)
 from outkey.sending.core.request.assembly import SecretOpener, redirected_request
 from outkey.sending.core.request.headers import check_token, check_value
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
@@ -266,6 +271,7 @@ LOGIN: dict[str, object] = {
     "login.body": '{"password": "{password}"}',
     "login.token": "token",
 }
+EXCHANGE = OAUTH2 | {"oauth2.grant": "token_exchange"}
 MTLS = OAUTH2 | {"oauth2.client_auth": "mtls"}
 BEARER_JWT = OAUTH2 | {"oauth2.grant": "jwt_bearer"}
 BY_PASSWORD = OAUTH2 | {"oauth2.grant": "password", "username": "api-user"}
@@ -401,6 +407,14 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
         "",
     ),
     (failure("invalid_scope"), OAUTH2, ["scope-not-allowed"], ""),
+    (exchange_failure("invalid_grant"), EXCHANGE, ["subject-token-refused"], ""),
+    (
+        exchange_failure("invalid_request"),
+        EXCHANGE,
+        ["subject-token-refused", "client-authentication-style"],
+        "",
+    ),
+    (exchange_failure("invalid_target"), EXCHANGE, ["exchange-target-refused"], ""),
     (failure("not_a_token_endpoint"), OAUTH2, ["token-url-wrong"], ""),
     (failure("token_type"), OAUTH2, ["dpop-required"], "oauth2.dpop=true"),
     (failure("use_dpop_nonce"), OAUTH2 | {"oauth2.dpop": True}, ["dpop-required"], ""),
@@ -462,6 +476,25 @@ def test_an_error_has_its_reasons(
     }
     assert "0900" not in repr(found)
     assert fix_text(found.suspicions[0].fix if found.suspicions else None) == fix
+
+
+DESCRIBED = {
+    "The subject_token has expired": "subject-token-expired",
+    "An actor_token is required": "actor-token-needed",
+    "Unsupported subject_token_type": "subject-token-refused",
+}
+
+
+@pytest.mark.parametrize(("description", "expected"), DESCRIBED.items())
+def test_the_description_of_a_refused_exchange_decides(
+    description: str, expected: str
+) -> None:
+    error = exchange_failure("invalid_request")
+    assert isinstance(error, TokenEndpointFailed)
+    error.suspected = reason_in(description)
+    found = diagnose_error(error, asked_for(EXCHANGE), now=NOW)
+    assert ids(found)[0] == expected
+    assert found.remedy == REASONS[expected].remedy
 
 
 @pytest.mark.parametrize(
@@ -631,6 +664,7 @@ def test_a_token_endpoints_clock_is_kept_with_its_refusal() -> None:
 def test_every_reason_has_a_case_where_it_comes_first() -> None:
     cases = {one.first for one in (*ANSWERS, *SUCCESSES)}
     cases |= {expected[0] for _, _, expected, _ in ERRORS if expected}
+    cases |= {*DESCRIBED.values()}
     assert set(REASONS) - cases == set()
     assert len(ANSWERS) + len(SUCCESSES) >= 60
 

@@ -17,7 +17,7 @@ from outkey.hosts.django.pages.access import installation, may
 from outkey.sending.core.aws.sts import sts_failure
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.login.failures import login_failure
-from outkey.sending.core.oauth2.responses import failure
+from outkey.sending.core.oauth2.responses import exchange_failure, failure
 from outkey.sending.core.oauth2.token import State
 from outkey.sending.engine.tokens.actions import TokenAction, TokenStatus
 
@@ -81,6 +81,8 @@ class TokenPanel:
             return None
         if self.stored.uses_aws_role:
             return sts_failure(self.status.error)
+        if self.stored.exchanges_token:
+            return exchange_failure(self.status.error)
         error_for = login_failure if self.stored.uses_login else failure
         return error_for(self.status.error)
 
