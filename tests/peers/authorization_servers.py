@@ -58,6 +58,7 @@ _OIDC_PATHS = {
     "token": "/token",
     "authorize": "/auth",
     "device": "/device/auth",
+    "push": "/request",
     "introspect": "/token/introspection",
     "revoke": "/token/revocation",
     "api": "/_api",
@@ -299,6 +300,11 @@ class Oidc:
         """Return a new refresh token, as if the user had agreed."""
         asked = urlencode({"client": client, "scope": scope})
         return str(self._own(f"/_seed_refresh?{asked}")["refresh_token"])
+
+    def seed_access(self, account: str) -> str:
+        """Return an access token of a user, for another application."""
+        asked = urlencode({"account": account})
+        return str(self._own(f"/_seed_access?{asked}")["access_token"])
 
     def approve(self, authorize_url: str) -> str:
         """Agree as the user; return the address of the application with the code."""

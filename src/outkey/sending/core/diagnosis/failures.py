@@ -265,6 +265,8 @@ def _clues_at_token_url(
         )
     yield from clues_of_assertions(error, configuration)
     suspected = error.suspected
+    if suspected == "token-other-audience" and error.reason == "invalid_target":
+        suspected = ""  # that is about the token which the API gets
     if suspected == _STYLE and _METHODS.get(style, "") in error.named_methods:
         # Authlib responds so to a wrong secret, and lists what the endpoint takes.
         text = Text("The provider names the Client Authentication that is in use.")
