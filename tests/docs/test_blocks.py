@@ -26,6 +26,12 @@ from docs.blocks import API, ROOT, Block, Shell, blocks_of, matches, pages
 from outkey.administration.adapters.policy_file import read_policy
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.spar import Spar
+from outkey.spar.keyless import (
+    WORKLOAD_ISSUER,
+    WORKLOAD_SUBJECT,
+    key_text,
+    sign,
+)
 from outkey.spar.logins import PASSWORD
 from outkey.spar.oauth1 import CONSUMER_SECRET
 from outkey.spar.records import OAUTH1_TOKEN, OAUTH1_TOKEN_SECRET
@@ -271,6 +277,19 @@ def prepare_exchange(shell: Shell) -> None:
     shell.run.settings["BOB"] = "spar-user-bob"
 
 
+def prepare_keyless(shell: Shell) -> None:
+    shell.stdin["outkey secret set signed private_key"] = key_text()
+    now = int(time.time())
+    claims: dict[str, object] = {
+        "iss": WORKLOAD_ISSUER,
+        "sub": WORKLOAD_SUBJECT,
+        "aud": shell.spar.url,
+        "iat": now,
+        "exp": now + 300,
+    }
+    shell.run.settings["WORKLOAD_TOKEN"] = sign(claims)
+
+
 def prepare_script(shell: Shell) -> None:
     (block,) = (
         block
@@ -317,6 +336,7 @@ PREPARED: dict[str, Callable[[Shell], None]] = {
     "docs/guide/drill.md": prepare_acme,
     "docs/guide/http-api.md": prepare_acme,
     "docs/guide/import.md": prepare_import,
+    "docs/guide/keyless.md": prepare_keyless,
     "docs/guide/login.md": prepare_login,
     "docs/guide/oauth1.md": prepare_oauth1,
     "docs/guide/oauth2.md": prepare_oauth2,

@@ -44,6 +44,8 @@ GRANTS = (
     DEVICE_GRANT,
     EXCHANGE_GRANT,
 )
+# Grants of the token endpoint for applications without a secret.
+KEYLESS_GRANTS = ("password", "urn:ietf:params:oauth:grant-type:jwt-bearer")
 
 _CODE_LIFETIME = 60
 _DEVICE_LIFETIME = 600
@@ -129,7 +131,8 @@ class Authority:
         """Count a token request."""
         with self._lock:
             # An unknown grant might be a credential in the wrong field.
-            self._requests[grant if grant in GRANTS else "other"] += 1
+            is_known = grant in GRANTS + KEYLESS_GRANTS
+            self._requests[grant if is_known else "other"] += 1
 
     def next_response(self) -> str:
         """Return the name of the odd response to send now, or nothing."""
@@ -160,6 +163,13 @@ class Authority:
             if not is_for_us or not is_of_client or number in self._assertions:
                 raise OAuthError("invalid_client", "The assertion is invalid", 401)
             self._assertions.add(number)
+
+    def note_assertion(self, number: str) -> bool:
+        """Note the number of an assertion; return whether it is new."""
+        with self._lock:
+            is_new = bool(number) and number not in self._assertions
+            self._assertions.add(number)
+            return is_new
 
     def grant(self, client: str, form: Mapping[str, str], terms: Terms) -> Fields:
         """Return the response to a token request (RFC 6749 §5.1), or refuse it."""

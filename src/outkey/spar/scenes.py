@@ -15,6 +15,7 @@ from typing import NamedTuple
 from outkey.spar.authorization import AUTHORIZATION
 from outkey.spar.aws import AWS
 from outkey.spar.exchange import Stage
+from outkey.spar.keyless import KEYLESS
 from outkey.spar.logins import BASIC, LOGINS, USERNAME
 from outkey.spar.oauth1 import OAUTH1
 from outkey.spar.records import OAuthError
@@ -355,4 +356,5 @@ SCENES: dict[str, Callable[[Stage], None]] = {
     **LOGINS,
     **OAUTH1,
     **AWS,
+    **KEYLESS,
 }
