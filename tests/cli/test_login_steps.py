@@ -205,6 +205,11 @@ def test_writes_have_a_csrf_token_and_an_expired_one_is_replaced(
     assert outkey("request", "sap", "GET", "/csrf/expire").code == 0
     assert outkey("request", "sap", "DELETE", "/csrf/odata").code == 0
     assert fetches(spar) == 2
+    assert (
+        json.loads(outkey("token", "status", "sap", "--json").out)["state"] == "fresh"
+    )
+    assert outkey("token", "forget", "sap").code == 0
+    assert json.loads(outkey("token", "status", "sap", "--json").out)["state"] == "none"
     shown = outkey("preview", "sap", "POST", "/csrf/odata").out
     assert re.search(r"X-CSRF-Token +\*\*\*", shown)
 

@@ -206,6 +206,8 @@ def _print_status(
     facts: dict[str, object] = asdict(status)
     if status.subjects is None:
         del facts["subjects"]  # requests bring no users
+    if status.csrf is None:
+        del facts["csrf"]
     write_moment = iso_moment if as_json else time_text
     for name in ("expires_at", "last_renewed_at"):
         at = facts[name]

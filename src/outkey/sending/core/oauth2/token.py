@@ -426,10 +426,15 @@ def aws_basis_of(configuration: Configuration) -> str:
     return f"{hash_of(parts)}:::"
 
 
-def csrf_basis_of(configuration: Configuration) -> str:
-    """Return the same for a CSRF token: whose it is, and how it is fetched."""
+def csrf_basis_of(configuration: Configuration, serial: int) -> str:
+    """Return the same for a CSRF token: whose it is, and how it is fetched.
+
+    `serial` is that of the token which authenticates the requests: another one may be
+    of another user, or of a session that the CSRF token does not belong to.
+    """
     settings = configuration.csrf
     parts = [
+        serial,
         configuration.base_url,
         [settings.path, settings.header, settings.lifetime_seconds],
         configuration.authentication_type,

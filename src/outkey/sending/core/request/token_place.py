@@ -115,6 +115,20 @@ def with_cookies(request: Request, cookies: Secret) -> Request:
     return request.with_headers((*others, header))
 
 
+def without_own_cookies(request: Request) -> Request:
+    """Return a request without the cookies of a CSRF token.
+
+    They belong to the session of the token that was refused. Those of the new one may
+    have the same names.
+    """
+    headers = tuple(
+        header
+        for header in request.headers
+        if header.name.lower() != "cookie" or header.source is not Source.AUTHENTICATION
+    )
+    return request.with_headers(headers)
+
+
 def with_csrf_token(
     request: Request, configuration: Configuration, token: AccessToken
 ) -> Request:

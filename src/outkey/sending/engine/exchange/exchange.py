@@ -287,13 +287,7 @@ class Exchange:
                 self._renewed = rejected is not None and token.value != rejected.value
                 return token
             case NeedCsrfToken(rejected):
-                return (
-                    yield from self._csrf_manager().get(
-                        TokenRequest(
-                            rejected, rejected is not None, self.budget.deadline
-                        )
-                    )
-                )
+                return (yield from self._csrf_token(rejected))
             case NeedProof(request, token):
                 return self._token_manager().proof(request, token)
             case NeedSignature(request, credentials):
@@ -345,6 +339,15 @@ class Exchange:
         from outkey.sending.engine.tokens.renewal import token_manager  # noqa: PLC0415
 
         return token_manager(self._context, self._configuration, self._call.subject)
+
+    def _csrf_token(self, rejected: AccessToken | None) -> Steps[AccessToken]:
+        """Return a CSRF token of the session that the request will belong to."""
+        if self._configuration.fetches_token:
+            yield from self._token_manager().get(
+                TokenRequest(deadline=self.budget.deadline)
+            )
+        request = TokenRequest(rejected, rejected is not None, self.budget.deadline)
+        return (yield from self._csrf_manager().get(request))
 
     def _csrf_manager(self) -> TokenManager:
         from outkey.sending.engine.tokens.csrf_source import csrf_manager  # noqa: PLC0415

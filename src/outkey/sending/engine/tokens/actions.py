@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from shlex import quote
 from typing import Any
@@ -32,9 +32,15 @@ from outkey.sending.core.oauth2.responses import (
     read_document,
     reason_of,
 )
-from outkey.sending.core.oauth2.token import AccessToken, State, TokenContent
+from outkey.sending.core.oauth2.token import (
+    AccessToken,
+    State,
+    TokenContent,
+    TokenState,
+)
 from outkey.sending.core.request.message import Response
 from outkey.sending.engine.exchange.echoed_secrets import reveals_secret, sent_secrets
+from outkey.sending.engine.tokens.csrf_source import csrf_manager
 from outkey.sending.engine.tokens.login_source import LoginSource
 from outkey.sending.engine.tokens.oauth2_source import OAuth2Source
 from outkey.sending.engine.tokens.renewal import TokenManager, token_manager
@@ -71,6 +77,7 @@ class TokenStatus:
     last_renewed_at: float | None = None
     error: str | None = None
     subjects: int | None = None  # the users with a token, where requests bring theirs
+    csrf: State | None = None  # of the CSRF token, where requests carry one
 
 
 class TokenAction(StrEnum):
@@ -93,11 +100,26 @@ class TokenActions:
     subject: Secret | None = None
 
     def status(self) -> TokenStatus:
-        """Return the status of the stored token; sends nothing."""
+        """Return the status of the stored token; sends nothing.
+
+        Of a configuration without one, that of its CSRF token.
+        """
+        has_csrf = bool(self.configuration.csrf.path) and not self._is_about_all
+        csrf = self._csrf.state() if has_csrf else None
+        if csrf is not None and not self.configuration.fetches_token:
+            return self._status_of(*csrf)
+        status = self._own_status()
+        return status if csrf is None else replace(status, csrf=csrf[1])
+
+    def _own_status(self) -> TokenStatus:
+        """Return the status of the token that authenticates requests."""
         if self._is_about_all:
             subjects = self.context.tokens.subjects(self.configuration)
             return TokenStatus(State.NONE, subjects=subjects)
-        state, freshness = self._manager.state()
+        return self._status_of(*self._manager.state())
+
+    def _status_of(self, state: TokenState, freshness: State) -> TokenStatus:
+        """Return the status of a token in this state."""
         error = state.error or None
         if state.access is None:
             return TokenStatus(freshness, error=error)
@@ -173,7 +195,14 @@ class TokenActions:
         return self.status()
 
     def forget(self) -> None:
-        """Delete the token here, or those of all users; nothing is revoked."""
+        """Delete the token here, or those of all users; nothing is revoked.
+
+        With it the CSRF token, which belongs to the same session.
+        """
+        if self.configuration.csrf.path and not self._is_about_all:
+            self.run(self._csrf.delete())
+            if not self.configuration.fetches_token:
+                return
         if self._is_about_all:
             self.context.tokens.delete_subjects(self.configuration)
             return
@@ -332,6 +361,10 @@ class TokenActions:
         raise failure("expired_token")
 
     # ── helpers ─────────────────────────────────────────────────────────────────────
+
+    @property
+    def _csrf(self) -> TokenManager:
+        return csrf_manager(self.context, self.configuration, subject=self.subject)
 
     @property
     def _manager(self) -> TokenManager:

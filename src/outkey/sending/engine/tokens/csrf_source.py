@@ -49,7 +49,8 @@ def csrf_manager(
     manager = token_manager(context, configuration, subject)
     tokens = manager.context.tokens.csrf()
     beside = replace(context, tokens=tokens, token_cache=context.csrf_cache)
-    source = CsrfSource(beside, configuration, fetch)
+    serial = manager.serial if configuration.fetches_token else 0
+    source = CsrfSource(beside, configuration, serial, fetch)
     return replace(manager, context=beside, other_source=source)
 
 
@@ -59,12 +60,13 @@ class CsrfSource:
 
     context: SendContext
     configuration: Configuration
+    serial: int  # of the token that authenticates the requests
     fetch: Fetch
 
     @property
     def basis(self) -> str:
         """A fingerprint of the settings that a token depends on."""
-        return csrf_basis_of(self.configuration)
+        return csrf_basis_of(self.configuration, self.serial)
 
     def state_to_renew(self, state: TokenState) -> TokenState:
         """Return the state as it is."""

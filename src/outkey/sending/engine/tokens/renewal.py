@@ -135,6 +135,11 @@ class TokenManager:
         state = stored.for_basis(self._source.basis)
         return state, state.state_at(self.configuration, self.context.clock.now())
 
+    @property
+    def serial(self) -> int:
+        """The number of the token, which every new one raises."""
+        return self._cached_token().state.serial
+
     def secrets(self) -> list[Secret]:
         """Return the stored tokens, for callers that must mask them in output."""
         state, _ = self.state()

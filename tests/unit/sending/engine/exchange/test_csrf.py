@@ -19,6 +19,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.events import Intent, Tag
 from outkey.sending.core.configuration.checks import refuse_unsavable
 from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.oauth2.token import State
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
 from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
 from outkey.sending.engine.exchange.lend import Loan, lend
@@ -233,6 +234,32 @@ def test_cookies_of_the_login_are_sent_beside_those_of_the_token() -> None:
         "session": "replaced",
         "sap-session": "sap-cookie-1",
     }
+
+
+def test_a_new_login_has_a_csrf_token_of_its_own_and_no_cookie_of_the_old_one() -> None:
+    """The login's session and that of the CSRF token have one name, and both ended."""
+    server = Server()
+    logins: list[Request] = []
+    ended = ["session=login-cookie-1", "session=replaced"]
+
+    def respond(request: Request) -> Response | OutkeyError:
+        if request.target == "/login":
+            logins.append(request)
+            return reply(("Set-Cookie", f"session=login-cookie-{len(logins)}"))
+        cookies = headers_of(request).get("Cookie", "").split("; ")
+        if len(server.writes) and len(logins) == 1 and {*ended} & {*cookies}:
+            return Response(401)
+        return server(request)
+
+    fake = world(server, **LOGIN)
+    fake.transport.responses = respond
+    assert post(fake).status == 201
+    assert post(fake).status == 201
+    assert len(logins) == 2
+    assert len(server.fetches) == 2
+    assert fake.token("acme").status().csrf is State.FRESH
+    fake.token("acme").forget()
+    assert fake.token("acme").status().csrf is State.NONE
 
 
 def test_another_header_name_and_other_methods() -> None:

@@ -16,7 +16,7 @@ from outkey.sending.core.request.expired_marker import (
 )
 from outkey.sending.core.request.flow import AuthFlow, need_proof, need_token, send
 from outkey.sending.core.request.message import Header, Request, Response, Source
-from outkey.sending.core.request.token_place import with_session
+from outkey.sending.core.request.token_place import with_session, without_own_cookies
 
 
 def _cannot_tell(_response: Response) -> bool:
@@ -42,7 +42,7 @@ class FetchedToken(NamedTuple):
         )
         if renewed.value == token.value:
             return response
-        return (yield from self._send(request, renewed))
+        return (yield from self._send(without_own_cookies(request), renewed))
 
     def _send(
         self, request: Request, token: AccessToken
