@@ -31,12 +31,7 @@ from outkey.foundation.core.text import Text
 from outkey.hosts.django.pages.configurations.form import FormField
 from outkey.hosts.django.pages.lists import Sorting, query_with
 from outkey.hosts.django.translation import translate_text
-from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.configuration.fields import (
-    BY_PATH,
-    path_of_secret,
-    secret_label,
-)
+from outkey.sending.core.configuration.fields import BY_PATH, secret_label
 from outkey.sending.core.configuration.health import Health, Status
 from outkey.webhooks.engine.overview import DeliveryDay
 
@@ -73,13 +68,6 @@ def status_words(status: object, health: Health | None = None) -> str:
 def secret_words(name: str) -> str:
     """Return the name of a secret as its field is labelled."""
     return translate_text(secret_label(name))
-
-
-@register.filter
-def secret_path(name: str, configuration: Configuration | None) -> str:
-    """Return the path of the field that has a secret; a row has none."""
-    settings = {} if configuration is None else configuration.values()
-    return path_of_secret(name, settings)
 
 
 @register.filter

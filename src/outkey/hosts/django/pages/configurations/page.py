@@ -61,7 +61,7 @@ from outkey.hosts.django.pages.shell import (
 )
 from outkey.hosts.django.rows.storage import health_of
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.fields import BY_PATH, path_of_secret
 
 DAY_SECONDS = 24 * 60 * 60
 COUNTED_RECORDS = 100_000  # more would take longer than a page may
@@ -249,7 +249,10 @@ def form_page(
             "preset_method": beginning.preset_method,
         }
     if beginning is not None and beginning.preset_method is not None:
-        context["to_enter"] = beginning.preset_method.secrets.items()
+        context["to_enter"] = [
+            (name, path_of_secret(name, beginning.initial.values), place)
+            for name, place in beginning.preset_method.secrets.items()
+        ]
     status = 200 if posted is None else 422
     return page(request, "outkey/form.html", context, status=status)
 
@@ -291,8 +294,11 @@ def good_requests(stored: Configuration) -> int:
     ).count()
 
 
-def _secrets_to_enter(stored: Configuration) -> list[tuple[str, str]]:
-    """Return the missing secrets of a preset's configuration, and where they are."""
+def _secrets_to_enter(stored: Configuration) -> list[tuple[str, str, str]]:
+    """Return the missing secrets of a preset's configuration.
+
+    Each is a name, the path of its field, and where a user finds it.
+    """
     presets = installation().presets
     missing = stored.unset_secrets()
     if not missing or stored.preset not in presets.names():
@@ -300,4 +306,7 @@ def _secrets_to_enter(stored: Configuration) -> list[tuple[str, str]]:
     places: dict[str, str] = {}
     for method in presets.get(stored.preset).methods.values():
         places = {**method.secrets, **places}
-    return [(name, places.get(name, "")) for name in missing]
+    settings = stored.values()
+    return [
+        (name, path_of_secret(name, settings), places.get(name, "")) for name in missing
+    ]
