@@ -21,6 +21,7 @@ compile pyproject.toml --extra server --extra databases --extra parquet --group 
 compile --group bench --constraint requirements/dev.lock --output-file requirements/bench.lock
 compile --group judges --constraint requirements/dev.lock --output-file requirements/judges.lock
 compile --group moto --output-file requirements/moto.lock
+compile --group identities --output-file requirements/identities.lock
 compile --group schemathesis --constraint requirements/dev.lock --output-file requirements/schemathesis.lock
 (
   cd requirements/peers
