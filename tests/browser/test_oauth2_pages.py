@@ -322,6 +322,21 @@ def test_a_push_that_the_provider_refuses_is_told_in_its_words(
     expect(page.get_by_text(words, exact=False).first).to_be_visible()
 
 
+def test_tokens_of_users_are_counted_and_a_test_needs_a_user(
+    page: Page, spar: Spar
+) -> None:
+    begin(page, spar, "for users", "token_exchange")
+    page.locator('[name="oauth2.subject_token_from"]').select_option("caller")
+    expect(page.locator('[name="secret:oauth2.subject_token"]')).to_be_hidden()
+    save(page)
+    tab(page, "OAuth 2.0")
+    expect_chip(page, "users with a token: 0")
+    expect(page.get_by_text("brings the token of its user")).to_be_visible()
+    expect_no_button(page, "Forget")
+    run_test(page)
+    expect(page.get_by_text("--subject-token").first).to_be_visible()
+
+
 def test_a_refused_consent_is_told_in_our_words(page: Page, spar: Spar) -> None:
     consenting(page, spar, "refused consent")
     spar.clear()

@@ -7,6 +7,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from outkey.foundation.adapters.clock_system import SystemClock
+from outkey.foundation.core.secret import Secret
 from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.database import Database, StateRows
 from outkey.sending.adapters.permits_leased import LeasedPermits
@@ -271,6 +272,13 @@ class TestTokensSealedInDjango(TokensContract):
 
     def end_thread(self) -> None:
         connection.close()
+
+
+@pytest.mark.usefixtures("database")
+class TestTokensOfSubjectSealedInDjango(TestTokensSealedInDjango):
+    def make(self) -> tuple[Tokens, Configuration]:
+        tokens, stored = super().make()
+        return tokens.of_subject(Secret("a-user")), stored
 
 
 @pytest.mark.usefixtures("database")

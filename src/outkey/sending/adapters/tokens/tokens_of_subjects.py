@@ -143,7 +143,7 @@ class SubjectTokens:
         if not value["sealed"] or value["origin"] != origin:
             return None
         place = self._place(configuration, value["serial"], origin)
-        with suppress(SecretUnreadable, ValueError):  # also one with a removed key
+        with suppress(SecretUnreadable, ValueError):  # changed in the database
             sealed = b64decode(value["sealed"], validate=True)
             ring = self._keys.ring(key_name_of(sealed))
             return TokenContent.unpacked(unseal(sealed, place, ring))

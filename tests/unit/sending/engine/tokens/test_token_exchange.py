@@ -1,6 +1,8 @@
 """Token exchange: a token of the API for that of the configuration, or of each user."""
 
+import asyncio
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +20,7 @@ from outkey.sending.core.configuration.configuration import (
 from outkey.sending.core.configuration.reference import parse_reference
 from outkey.sending.core.oauth2 import token
 from outkey.sending.core.request.message import Response
-from outkey.testing import FakeWorld, configuration, fake_gateway
+from outkey.testing import FakeGateway, FakeWorld, configuration, fake_gateway
 from unit.sending.engine.tokens.test_tokens import NAMES, OAUTH, Provider
 
 TYPE = "urn:ietf:params:oauth:token-type:"
@@ -224,6 +226,43 @@ def test_a_test_sends_for_the_given_user() -> None:
     report = fake.gateway.test("acme", subject_token="alice")
     assert report.ok, report
     assert [asked["subject_token"] for asked in provider.asked] == ["alice"]
+
+
+def test_a_fake_gateway_refuses_what_the_real_one_refuses(tmp_path: Path) -> None:
+    document = tmp_path / "acme.toml"
+    document.write_text(f"""
+[configuration.acme]
+base_url = "https://api.acme.example"
+authentication_type = "bearer"
+token_source = "oauth2"
+[configuration.acme.oauth2]
+grant = "token_exchange"
+subject_token_from = "caller"
+token_url = "https://auth.acme.example/token"
+client_id = "erp"
+subject_token_type = "{TYPE}jwt"
+""")
+    gateway = FakeGateway(document)
+    gateway.on("acme", "GET", "/").respond(200)
+    with pytest.raises(SecretMissing):
+        gateway.send("acme", "GET", "/")
+    assert gateway.send("acme", "GET", "/", subject_token="alice").status == 200
+
+
+def test_on_an_event_loop_each_user_gets_their_own_token_too() -> None:
+    provider = Provider()
+    fake = world(provider, **CALLER)
+
+    async def send_both() -> list[int]:
+        sends = [
+            fake.gateway.asend("acme", "GET", "/", subject_token=user)
+            for user in ("alice", "bob", "alice")
+        ]
+        return [response.status for response in await asyncio.gather(*sends)]
+
+    assert asyncio.run(send_both()) == [200, 200, 200]
+    subjects = [asked["subject_token"] for asked in provider.asked]
+    assert sorted(subjects) == ["alice", "bob"]
 
 
 def test_lent_credentials_are_those_of_the_user() -> None:

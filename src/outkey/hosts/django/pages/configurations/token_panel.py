@@ -72,6 +72,8 @@ class TokenPanel:
     @property
     def words(self) -> object:
         """The state as the page shows it."""
+        if self.status and self.status.subjects is not None:
+            return _("users with a token: %s") % self.status.subjects
         return STATES[self.status.state] if self.status else ""
 
     @property
