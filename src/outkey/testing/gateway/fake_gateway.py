@@ -31,7 +31,7 @@ from outkey.sending.core.request.message import Request, Response, Route, Source
 from outkey.sending.engine.exchange.calls import SendOptions, build_call, subject_of
 from outkey.sending.engine.exchange.lend import Loan, lend
 from outkey.sending.engine.gateway import Gateway
-from outkey.sending.engine.tokens.renewal import token_manager
+from outkey.sending.engine.tokens.renewal import missing_subject
 from outkey.testing.gateway.recording import RecordingGateway, read_recording
 from outkey.testing.gateway.requests import (
     FakeRequest,
@@ -187,16 +187,17 @@ class FakeGateway(Gateway):
         subject_token: str | Secret | None = None,
     ) -> Loan:
         """Return made-up credentials for a request that another HTTP client sends."""
+        settings = self._settings(configuration, url)
+        _refuse_missing_subject(settings, subject_of(subject_token))
         return self._sender.run(
             lend(
                 self._sender.context,
-                self._settings(configuration, url),
+                settings,
                 method,
                 url,
                 existing_headers,
                 body=body,
                 rejected=rejected.token if rejected else None,
-                subject=subject_of(subject_token),
             )
         )
 
@@ -235,7 +236,7 @@ class FakeGateway(Gateway):
         configuration = call.configuration
         refuse_unsendable(configuration)
         opener = self._sender.context.opener(configuration)
-        token_manager(self._sender.context, configuration, call.subject)
+        _refuse_missing_subject(configuration, call.subject)
         authenticated_request(call.request(), configuration, opener)
 
     def _respond(self, request: FakeRequest) -> object:
@@ -443,6 +444,14 @@ def diagnosed(response: Response, configuration: Configuration) -> Response:
     if diagnosis is None:
         return response
     return replace(response, cause=diagnosis.cause, remedy=diagnosis.remedy)
+
+
+def _refuse_missing_subject(
+    configuration: Configuration, subject: Secret | None
+) -> None:
+    """Refuse a request without its user, as the real gateway does."""
+    if configuration.oauth2.needs_subject and not subject:
+        raise missing_subject()
 
 
 def _refuse_async_function(result: Awaitable[object]) -> NoReturn:

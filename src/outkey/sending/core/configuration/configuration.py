@@ -248,8 +248,7 @@ class Configuration:
     @property
     def needs_subject(self) -> bool:
         """Whether each request brings the token that is exchanged for its own."""
-        is_caller = self.oauth2.subject_token_from is choices.SubjectSource.CALLER
-        return self.exchanges_token and is_caller
+        return self.uses_oauth2 and self.oauth2.needs_subject
 
     @property
     def has_unprotected_consent(self) -> bool:

@@ -92,6 +92,12 @@ class OAuth2Settings:
         return self.grant is choices.Grant.TOKEN_EXCHANGE
 
     @property
+    def needs_subject(self) -> bool:
+        """Whether each request brings the token that is exchanged for its own."""
+        is_caller = self.subject_token_from is choices.SubjectSource.CALLER
+        return self.exchanges_token and is_caller
+
+    @property
     def pushes_authorization(self) -> bool:
         """Whether the provider gets a consent before the browser leaves (RFC 9126)."""
         by_code = self.grant is choices.Grant.AUTHORIZATION_CODE
