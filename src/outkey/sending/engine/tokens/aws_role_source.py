@@ -25,15 +25,16 @@ from outkey.sending.engine.tokens.token_source import (
     TOKEN_SECONDS,
     TokenRequest,
     TokenResult,
-    send_for_token,
+    TokenSource,
+    send_or_retry,
 )
 from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.steps import Steps
 
 
 @dataclass(frozen=True, slots=True)
-class AwsRoleSource:
-    """The role of one configuration."""
+class AwsRoleSource(TokenSource):
+    """The role of one configuration, which can be assumed again at any time."""
 
     context: SendContext
     configuration: Configuration
@@ -43,13 +44,6 @@ class AwsRoleSource:
         """A fingerprint of the settings that a session depends on."""
         return aws_basis_of(self.configuration)
 
-    def state_to_renew(self, state: TokenState) -> TokenState:
-        """Return the state as it is."""
-        return state
-
-    def refuse_dead(self, state: TokenState, request: TokenRequest) -> None:
-        """Refuse nothing: a role can be assumed again, unless a wait forbids it."""
-
     def request_token(
         self,
         leased: TokenState,  # noqa: ARG002 - of every source
@@ -57,11 +51,9 @@ class AwsRoleSource:
     ) -> Steps[TokenResult]:
         """Assume the role."""
         deadline = self.context.clock.monotonic() + TOKEN_SECONDS
-        send = partial(send_for_token, self.context, self.configuration)
-        try:
-            response = yield from send(self._request(), deadline, retry=0)
-        except errors.ConnectionFailed:
-            response = yield from send(self._request(), deadline, retry=1)
+        response = yield from send_or_retry(
+            self.context, self.configuration, self._request, deadline
+        )
         granted = partial(self._state_from, response)
         return TokenResult(response, granted, partial(self._explain, response))
 
@@ -69,14 +61,14 @@ class AwsRoleSource:
         """Return a new request; a web identity is read anew, since it is replaced."""
         configuration = self.configuration
         if configuration.uses_web_identity:
-            token = self._opener("web_identity_token").derive(tidy_value)
+            token = self._open("web_identity_token").derive(tidy_value)
             return assume_role_with_web_identity(configuration.aws, token)
-        keys = entered_keys(configuration, self._opener)
+        keys = entered_keys(configuration, self._open)
         origin = parse_url(configuration.aws.sts_endpoint).origin
         now = self.context.moment(configuration, origin)
         return assume_role(configuration.aws, keys, now)
 
-    def _opener(self, name: str) -> Secret:
+    def _open(self, name: str) -> Secret:
         return self.context.open(self.configuration, name)
 
     def _state_from(
@@ -100,20 +92,8 @@ class AwsRoleSource:
         secrets = []
         for name in self.configuration.needed_secrets():
             with suppress(errors.OutkeyError):
-                secrets.append(self._opener(name).derive(tidy_value))
+                secrets.append(self._open(name).derive(tidy_value))
         return secrets
-
-    def final_error(
-        self,
-        reason: str,  # noqa: ARG002 - of every source
-        response: Response | None = None,  # noqa: ARG002
-    ) -> errors.OutkeyError | None:
-        """Return nothing: a role may be allowed again at any time."""
-        return None
-
-    def note_failure(self, reason: str) -> float:  # noqa: ARG002 - of every source
-        """Ask for no other wait than the usual one."""
-        return 0.0
 
     def failure(
         self, reason: str, their_time: float | None = None

@@ -18,6 +18,7 @@ from outkey.sending.engine.tokens.token_source import (
     TOKEN_SECONDS,
     TokenRequest,
     TokenResult,
+    TokenSource,
 )
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def csrf_manager(
 
 
 @dataclass(frozen=True, slots=True)
-class CsrfSource:
-    """The CSRF token of one configuration."""
+class CsrfSource(TokenSource):
+    """The CSRF token of one configuration, which can be fetched again at any time."""
 
     context: SendContext
     configuration: Configuration
@@ -67,13 +68,6 @@ class CsrfSource:
     def basis(self) -> str:
         """A fingerprint of the settings that a token depends on."""
         return csrf_basis_of(self.configuration, self.serial)
-
-    def state_to_renew(self, state: TokenState) -> TokenState:
-        """Return the state as it is."""
-        return state
-
-    def refuse_dead(self, state: TokenState, request: TokenRequest) -> None:
-        """Refuse nothing: a token can be fetched again, unless a wait forbids it."""
 
     def request_token(
         self,
@@ -93,14 +87,6 @@ class CsrfSource:
         return replace(before, content=None).granted(
             token, at=at, default_lifetime=self.configuration.csrf.lifetime_seconds
         )
-
-    def final_error(
-        self,
-        reason: str,  # noqa: ARG002 - of every source
-        response: Response | None = None,  # noqa: ARG002
-    ) -> OutkeyError | None:
-        """Return nothing: what is refused now may be accepted later."""
-        return None
 
     def note_failure(self, reason: str) -> float:
         """Count refused credentials: an account is locked after a few of them.

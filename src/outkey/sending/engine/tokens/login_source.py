@@ -55,7 +55,8 @@ from outkey.sending.engine.tokens.token_source import (
     TOKEN_SECONDS,
     TokenRequest,
     TokenResult,
-    send_for_token,
+    TokenSource,
+    send_or_retry,
 )
 from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.steps import Steps
@@ -72,8 +73,8 @@ _UNAUTHORIZED = 401
 
 
 @dataclass(frozen=True, slots=True)
-class LoginSource:
-    """The login of one configuration."""
+class LoginSource(TokenSource):
+    """The login of one configuration; only the pause after failures ends it."""
 
     context: SendContext
     configuration: Configuration
@@ -82,13 +83,6 @@ class LoginSource:
     def basis(self) -> str:
         """A fingerprint of the settings that a token depends on."""
         return login_basis_of(self.configuration)
-
-    def state_to_renew(self, state: TokenState) -> TokenState:
-        """Return the state as it is."""
-        return state
-
-    def refuse_dead(self, state: TokenState, request: TokenRequest) -> None:
-        """Refuse nothing: a login can be repeated, unless a wait forbids it."""
 
     def request_token(
         self,
@@ -114,7 +108,7 @@ class LoginSource:
     ) -> Steps[TokenResult]:
         """Send the request of a login without steps."""
         configuration = self.configuration
-        build = partial(login_request, configuration, self._opener)
+        build = partial(login_request, configuration, self._open)
         response = yield from self._send(build, deadline)
         # Without the former refresh token, which is dead or not of this session.
         granted = partial(self._state_from, response, finders, keeps_refresh=False)
@@ -135,7 +129,7 @@ class LoginSource:
         configuration = self.configuration
         progress = LoginProgress()
         for place in places_of(configuration):
-            build = partial(step_request, configuration, place, self._opener, progress)
+            build = partial(step_request, configuration, place, self._open, progress)
             response = yield from self._send(build, deadline)
             now = self.context.clock.now()
             sent = self._exchange_of(place, response, finders)
@@ -179,13 +173,13 @@ class LoginSource:
 
     def _reveals_secret(self, text: str) -> bool:
         names = self.configuration.needed_secrets()
-        return reveals(map(self._opener, names), [text])
+        return reveals(map(self._open, names), [text])
 
     def _refresh(
         self, refresh: Secret, finders: Mapping[str, Finder], deadline: float
     ) -> Steps[TokenResult | None]:
         """Refresh the token; None if the refresh token is dead."""
-        build = partial(refresh_request, self.configuration, self._opener, refresh)
+        build = partial(refresh_request, self.configuration, self._open, refresh)
         response = yield from self._send(build, deadline)
         granted = partial(self._state_from, response, finders, keeps_refresh=True)
         try:
@@ -198,7 +192,7 @@ class LoginSource:
     def logout(self, content: TokenContent) -> Steps[None]:
         """End the session of a token; one that the API does not know has ended."""
         refuse_unusable_login(self.configuration)
-        build = partial(logout_request, self.configuration, self._opener, content)
+        build = partial(logout_request, self.configuration, self._open, content)
         deadline = self.context.clock.monotonic() + TOKEN_SECONDS
         response = yield from self._send(build, deadline)
         if response.status < 300 or response.status == _UNAUTHORIZED:
@@ -209,15 +203,12 @@ class LoginSource:
         raise login_failure(reason, field="login.logout_path")
 
     def _send(self, build: Callable[[], Request], deadline: float) -> Steps[Response]:
-        """Send a request; once more after a broken connection."""
-        send = partial(send_for_token, self.context, self.configuration)
-        try:
-            return (yield from send(build(), deadline, retry=0))
-        except errors.ConnectionFailed:
-            pass
-        return (yield from send(build(), deadline, retry=1))
+        """Send a request of the login."""
+        return (
+            yield from send_or_retry(self.context, self.configuration, build, deadline)
+        )
 
-    def _opener(self, name: str) -> Secret:
+    def _open(self, name: str) -> Secret:
         return self.context.open(self.configuration, name)
 
     def _read(
@@ -255,14 +246,6 @@ class LoginSource:
             at=at,
             default_lifetime=self.configuration.login.lifetime_seconds,
         )
-
-    def final_error(
-        self,
-        reason: str,  # noqa: ARG002 - of every source
-        response: Response | None = None,  # noqa: ARG002
-    ) -> errors.OutkeyError | None:
-        """Return nothing: only the pause ends the logins."""
-        return None
 
     def note_failure(self, reason: str) -> float:
         """Count a refused login, and repeat it after a minute at the earliest.

@@ -31,6 +31,7 @@ from outkey.sending.engine.tokens.token_source import (
     TOKEN_SECONDS,
     TokenRequest,
     TokenResult,
+    TokenSource,
     send_for_token,
 )
 from outkey.sending.engine.wire.context import SendContext
@@ -38,7 +39,7 @@ from outkey.sending.engine.wire.steps import Steps
 
 
 @dataclass(frozen=True, slots=True)
-class OAuth1Source:
+class OAuth1Source(TokenSource):
     """The provider of one configuration, where a user authorizes the access."""
 
     context: SendContext
@@ -120,10 +121,6 @@ class OAuth1Source:
 
     # ── as other sources ────────────────────────────────────────────────────────────
 
-    def state_to_renew(self, state: TokenState) -> TokenState:
-        """Return the state as it is."""
-        return state
-
     def refuse_dead(self, state: TokenState, request: TokenRequest) -> NoReturn:  # noqa: ARG002
         """Refuse every renewal: only a user gets another token."""
         raise self._consent_error()
@@ -143,10 +140,6 @@ class OAuth1Source:
     ) -> errors.OutkeyError:
         """Return the error for a user who must authorize the access."""
         return self._consent_error()
-
-    def note_failure(self, reason: str) -> float:  # noqa: ARG002 - of every source
-        """Ask for no wait."""
-        return 0.0
 
     def failure(
         self, reason: str, their_time: float | None = None

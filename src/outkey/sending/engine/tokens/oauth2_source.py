@@ -34,6 +34,7 @@ from outkey.sending.engine.tokens.token_source import (
     TOKEN_SECONDS,
     TokenRequest,
     TokenResult,
+    TokenSource,
     send_for_token,
 )
 from outkey.sending.engine.wire.context import SendContext
@@ -44,7 +45,7 @@ _REFRESHING = ("grant_type", "refresh_token")
 
 
 @dataclass(frozen=True, slots=True)
-class OAuth2Source:
+class OAuth2Source(TokenSource):
     """The authorization server of one configuration."""
 
     context: SendContext
@@ -318,10 +319,6 @@ class OAuth2Source:
             with suppress(errors.OutkeyError):
                 secrets.append(self._entered_secret(name))
         return secrets
-
-    def note_failure(self, reason: str) -> float:  # noqa: ARG002 - of every source
-        """Ask for no other wait than the usual one."""
-        return 0.0
 
     def failure(
         self, reason: str, their_time: float | None = None

@@ -4,10 +4,11 @@
 """
 
 from collections.abc import Callable
+from functools import partial
 from math import inf
 from typing import NamedTuple, Protocol
 
-from outkey.foundation.core.errors import OutkeyError, TimedOut
+from outkey.foundation.core.errors import ConnectionFailed, OutkeyError, TimedOut
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth2.responses import MAX_RESPONSE
 from outkey.sending.core.oauth2.token import AccessToken, TokenState
@@ -47,7 +48,11 @@ class TokenResult(NamedTuple):
 
 
 class TokenSource(Protocol):
-    """How the tokens of one configuration are requested and read."""
+    """How the tokens of one configuration are requested and read.
+
+    What has a body is for tokens that can be requested again at any time, without a
+    user; other sources replace it.
+    """
 
     @property
     def basis(self) -> str:
@@ -58,9 +63,15 @@ class TokenSource(Protocol):
 
     def state_to_renew(self, state: TokenState) -> TokenState:
         """Return the state to renew, without what new credentials have replaced."""
+        return state
 
-    def refuse_dead(self, state: TokenState, request: TokenRequest) -> None:
+    def refuse_dead(
+        self,
+        state: TokenState,  # noqa: ARG002 - for sources that need a user
+        request: TokenRequest,  # noqa: ARG002
+    ) -> None:
         """Raise if there are no credentials but those that were refused already."""
+        return
 
     def request_token(
         self, leased: TokenState, request: TokenRequest
@@ -68,12 +79,16 @@ class TokenSource(Protocol):
         """Request a token and return the response, within TOKEN_SECONDS."""
 
     def final_error(
-        self, reason: str, response: Response | None = None
+        self,
+        reason: str,  # noqa: ARG002 - for sources that need a user
+        response: Response | None = None,  # noqa: ARG002
     ) -> OutkeyError | None:
         """Return the error for a user who must act, if a failure ends the renewals."""
+        return None
 
-    def note_failure(self, reason: str) -> float:
+    def note_failure(self, reason: str) -> float:  # noqa: ARG002 - for logins
         """Take note of a failure; return the seconds to wait at least."""
+        return 0.0
 
     def failure(self, reason: str, their_time: float | None = None) -> OutkeyError:
         """Return the error for a reason, also from a stored one."""
@@ -93,3 +108,18 @@ def send_for_token(
         raise TimedOut
     budget = RequestBudget(deadline, MAX_RESPONSE, retry=retry, for_token=True)
     return (yield from transmit(context, configuration, request, budget))
+
+
+def send_or_retry(
+    context: SendContext,
+    configuration: Configuration,
+    build: Callable[[], Request],
+    deadline: float,
+) -> Steps[Response]:
+    """Send a token request; build and send it once more after a broken connection."""
+    send = partial(send_for_token, context, configuration)
+    try:
+        return (yield from send(build(), deadline, retry=0))
+    except ConnectionFailed:
+        pass
+    return (yield from send(build(), deadline, retry=1))
