@@ -91,9 +91,9 @@ class StoreNonce(NamedTuple):
     challenge: DigestChallenge
 
 
-AuthStep = (
-    Send
-    | NeedToken
+# What a scheme needs besides sending requests.
+NeedStep = (
+    NeedToken
     | NeedCsrfToken
     | NeedProof
     | NeedSignature
@@ -103,6 +103,7 @@ AuthStep = (
     | NeedTime
     | NeedBodyHash
 )
+AuthStep = Send | NeedStep
 AuthFlow = Generator[AuthStep, Any, Response]
 
 

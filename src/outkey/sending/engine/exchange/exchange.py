@@ -37,6 +37,7 @@ from outkey.sending.core.request.flow import (
     NeedNonce,
     NeedProof,
     NeedSignature,
+    NeedStep,
     NeedTime,
     NeedToken,
     RunScript,
@@ -267,18 +268,10 @@ class Exchange:
         finally:
             flow.close()
 
-    def _perform(  # noqa: C901, PLR0911 - one for each step
-        self,
-        step: NeedToken
-        | NeedCsrfToken
-        | NeedProof
-        | NeedSignature
-        | RunScript
-        | NeedNonce
-        | StoreNonce
-        | NeedTime
-        | NeedBodyHash,
+    def _perform(  # noqa: PLR0911 - one for each step
+        self, step: NeedStep
     ) -> Steps[StepResult]:
+        """Return what a scheme needs."""
         match step:
             case NeedToken(rejected, token_was_refused):
                 token = yield from self._token_manager().get(
@@ -307,15 +300,7 @@ class Exchange:
                 self._script_parameters |= {name for name, _ in parts.parameters}
                 return parts
             case NeedNonce(challenge):
-                if challenge is not None:
-                    self._store_nonce(challenge)
-                use = self._context.nonces.next_use(
-                    self._configuration.name,
-                    self._configuration.base.origin,
-                    self._context.signer.fresh,
-                )
-                self._has_nonce = use is not None
-                return use
+                return self._next_nonce(challenge)
             case StoreNonce(challenge):
                 self._store_nonce(challenge)
                 return None
@@ -326,6 +311,18 @@ class Exchange:
                 return body_hash
             case _:
                 assert_never(step)
+
+    def _next_nonce(self, challenge: DigestChallenge | None) -> NonceUse | None:
+        """Return the next use of the nonce that is known, after a new challenge."""
+        if challenge is not None:
+            self._store_nonce(challenge)
+        use = self._context.nonces.next_use(
+            self._configuration.name,
+            self._configuration.base.origin,
+            self._context.signer.fresh,
+        )
+        self._has_nonce = use is not None
+        return use
 
     def _store_nonce(self, challenge: DigestChallenge) -> None:
         self._context.nonces.store(
