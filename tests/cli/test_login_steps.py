@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from cli.conftest import Terminal
+from cli.test_token_processes import POINTS, RENEWAL, output_of, race, start
 from outkey.spar import Spar
 from outkey.spar.logins import PASSWORD, USERNAME
 
@@ -229,3 +230,38 @@ def test_without_a_csrf_token_nothing_is_written(
     assert sent.code == code
     assert json.loads(sent.out)["error"]["field"] == "csrf.path"
     assert not [entry for entry in spar.journal if entry.method == "POST"]
+
+
+# ── many processes, and kills ─────────────────────────────────────────────────────────
+
+
+def targets(spar: Spar) -> list[str]:
+    return [entry.path for entry in spar.journal]
+
+
+def test_many_processes_log_in_exactly_once(outkey: Terminal, spar: Spar) -> None:
+    document = crm(spar, 'token = "{session}"').replace(".crm", ".acme")
+    apply(outkey, document, "acme")
+    assert race(outkey, "/login/api", processes=8, threads=25) == {200: 200}
+    assert targets(spar).count("/login/steps/start") == 1
+    assert targets(spar).count("/login/steps/finish") == 1
+
+
+def test_many_processes_fetch_one_csrf_token(outkey: Terminal, spar: Spar) -> None:
+    apply(outkey, odata(spar).replace(".sap", ".acme"), "acme")
+    sent = race(outkey, "/csrf/odata", "POST", processes=8, threads=25)
+    assert sent == {201: 200}
+    assert fetches(spar) == 1
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_killed_login_in_steps_is_repeated(
+    point: str, outkey: Terminal, spar: Spar
+) -> None:
+    document = crm(spar, 'token = "{session}"').replace(".crm", ".acme")
+    apply(outkey, document, "acme")
+    killed = start(outkey, RENEWAL, point, "SIGKILL", "1", "/login/api")
+    assert output_of(killed, outkey.canary) == ""
+    again = start(outkey, RENEWAL, "", "SIGKILL", "1", "/login/api")
+    assert output_of(again, outkey.canary) == "200"
+    assert outkey("audit", "verify").code == 0

@@ -49,6 +49,9 @@ class InterruptedTokens:
         reach(f"after {kind}")
         return state
 
+    def csrf(self) -> Tokens:
+        return self._tokens.csrf()
+
     def now(self) -> float:
         return self._tokens.now()
 

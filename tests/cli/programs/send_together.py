@@ -1,7 +1,7 @@
 """Sends from some threads at one moment, and prints how each request ended.
 
 Arguments: the moment, the number of threads, the name of the configuration, and the
-path if it is another than that of the authorization server.
+path if it is another than that of the authorization server, and the method.
 """
 
 import json
@@ -13,7 +13,11 @@ import outkey
 
 
 def main(
-    moment: float, count: int, configuration: str, path: str = "/oauth/api"
+    moment: float,
+    count: int,
+    configuration: str,
+    path: str = "/oauth/api",
+    method: str = "GET",
 ) -> None:
     gateway = outkey.open()
     ends: list[int | str] = []
@@ -21,7 +25,7 @@ def main(
     def send() -> None:
         time.sleep(max(0, moment - time.time()))
         try:
-            response = gateway.send(configuration, "GET", path)
+            response = gateway.send(configuration, method, path)
         except outkey.errors.OutkeyError as error:
             ends.append(str(error.code))
         else:
