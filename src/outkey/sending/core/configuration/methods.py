@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from outkey.foundation.core.fields.choices import AuthenticationType, Grant
+from outkey.foundation.core.fields.field_kinds import Kind
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import (
@@ -298,4 +299,5 @@ def initial_values_of(
 
 def is_filled(path: str, values: Mapping[str, object]) -> bool:
     """Whether a field has a value, so that a user need not enter one."""
-    return not BY_PATH[path].secret and bool(values.get(path))
+    field = BY_PATH[path]
+    return field.kind is Kind.FLAG or (not field.secret and bool(values.get(path)))

@@ -86,5 +86,19 @@ def test_a_preset_shows_first_only_what_is_left_to_enter() -> None:
     assert "oauth2.scope" in fields
 
 
+def test_a_preset_has_chosen_what_can_only_be_switched() -> None:
+    step = {"method": "GET", "path": "/token?key={password}"}
+    made = configuration(
+        authentication_type="bearer",
+        token_source="login",
+        login__token="token",
+        login__steps=[step],
+    )
+    fields = initial_values_of(made, omit_filled=True).fields
+    assert "password" in fields
+    assert "login.cookies" not in fields
+    assert "login.cookies" in initial_values_of(made).fields
+
+
 def test_digest_begins_like_basic() -> None:
     assert method_of(configuration(authentication_type="digest")).name == "basic"
