@@ -565,6 +565,7 @@ def toolkit_running(
         machine | {"client_id": "cc"},
         machine | {"client_id": SPECIAL_ID, "client_secret": SPECIAL_SECRET},
         user | {"client_id": "web"},
+        confidential | {"client_id": "ropc", "authorization_grant_type": "password"},
     ]
     # The socket is bound here and inherited, so nobody else can take the port.
     with socket.create_server(("127.0.0.1", 0)) as listener:

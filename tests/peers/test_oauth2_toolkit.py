@@ -4,7 +4,13 @@ import pytest
 
 from outkey import Gateway, errors
 from outkey.sending.core.oauth2.token import State
-from peers.authorization_servers import SPECIAL_ID, USER, Toolkit, toolkit_running
+from peers.authorization_servers import (
+    PASSWORD,
+    SPECIAL_ID,
+    USER,
+    Toolkit,
+    toolkit_running,
+)
 from peers.conftest import (
     Arrived,
     call,
@@ -118,6 +124,37 @@ def test_a_refresh_token_that_does_not_rotate_is_kept(
         for _ in range(4):
             assert token_actions(gateway).renew().state is State.FRESH
             assert call(gateway, toolkit).json()["user"] == USER
+
+
+# ── user name and password ────────────────────────────────────────────────────────────
+
+
+def of_user(toolkit: Toolkit, password: str = PASSWORD) -> Table:
+    table = oauth2(toolkit, "ropc", grant="password", scope="read")
+    return table | {"username": USER, "password": Given(password)}
+
+
+def test_a_password_becomes_a_token_that_a_refresh_token_renews(
+    gateway_for: GatewayFor, toolkit: Toolkit
+) -> None:
+    gateway = gateway_for(peer=of_user(toolkit))
+    arrived = Arrived(toolkit)
+    assert call(gateway, toolkit).json()["user"] == USER
+    for _ in range(3):
+        assert token_actions(gateway).renew().state is State.FRESH
+        assert call(gateway, toolkit).status == 200
+    assert (arrived.token_calls, arrived.refused) == (4, 0)
+
+
+def test_a_wrong_password_is_the_first_reason_and_is_sent_once(
+    gateway_for: GatewayFor, toolkit: Toolkit
+) -> None:
+    gateway = gateway_for(peer=of_user(toolkit, "wrong-canary"))
+    arrived = Arrived(toolkit)
+    report = gateway.test("peer")
+    assert report.suspicions[0].reason.id == "password-refused"
+    assert "canary" not in repr(report)
+    assert (arrived.token_calls, arrived.api_calls) == (1, 0)
 
 
 # ── discovery ─────────────────────────────────────────────────────────────────────────
