@@ -230,8 +230,8 @@ _OF_EVIDENCE = (
         Cause.INSUFFICIENT_PERMISSIONS,
         "The API requires a CSRF token",
         "They may be right already: this API requires a CSRF token with each change."
-        " Request one first (SAP: X-CSRF-Token: Fetch), or use a URL that is made for"
-        " programs.",
+        " Enter the CSRF path (csrf.path), so that outkey fetches one, or use a URL"
+        " that is made for programs.",
         "The response has X-CSRF-Token: Required, or the word CSRF.",
     ),
     reason(
