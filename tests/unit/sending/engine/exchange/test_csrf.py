@@ -360,3 +360,73 @@ def test_what_cannot_work_is_refused(values: dict[str, object], field: str) -> N
     with pytest.raises(ConfigError) as caught:
         refuse_unsavable(configuration(**(BASIC | values)))
     assert (caught.value.code, caught.value.field) == ("configuration", field)
+
+
+# ── a login that ends before the CSRF token does ──────────────────────────────────────
+
+
+class Sessions:
+    """An API whose every response sets the cookie of the session again."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.requests: list[str] = []
+
+    @property
+    def session(self) -> str:
+        return f"session-number-{self.number}"
+
+    def end(self) -> None:
+        self.number += 100
+        self.requests.clear()
+
+    def __call__(self, request: Request) -> Response:
+        sent = headers_of(request)
+        cookie = ("Set-Cookie", f"session={self.session}; Path=/")
+        if request.target == "/login":
+            self.number += 1
+            self.requests.append("login")
+            return reply(("Set-Cookie", f"session={self.session}; Path=/"))
+        if cookies_of(sent).get("session") != self.session:
+            self.requests.append("401")
+            return reply(status=401)
+        if sent.get("X-CSRF-Token") == "Fetch":
+            self.requests.append("fetch")
+            return reply(("X-CSRF-Token", f"csrf-of-{self.session}"), cookie)
+        if request.method == "GET":
+            self.requests.append("read")
+            return reply(cookie)
+        if sent.get("X-CSRF-Token") != f"csrf-of-{self.session}":
+            self.requests.append("403")
+            return reply(("X-CSRF-Token", "Required"), status=403)
+        self.requests.append("write")
+        return reply(cookie, status=201)
+
+
+def test_a_write_of_an_ended_session_is_repeated_with_the_cookies_of_the_new_one() -> (
+    None
+):
+    server = Sessions()
+    fake = fake_gateway(
+        configuration(**LOGIN), responses=server, secrets={"password": PASSWORD}
+    )
+    assert post(fake).status == 201
+    assert server.requests == ["login", "fetch", "write"]
+    server.end()
+    assert post(fake).status == 201
+    assert server.requests == ["401", "login", "403", "fetch", "write"]
+    assert post(fake).status == 201
+    assert server.requests[5:] == ["write"]
+
+
+def test_another_login_means_another_csrf_token() -> None:
+    server = Sessions()
+    fake = fake_gateway(
+        configuration(**LOGIN), responses=server, secrets={"password": PASSWORD}
+    )
+    post(fake)
+    server.end()
+    assert fake.gateway.send("acme", "GET", "/odata/orders").status == 200
+    fake.clock.advance(2)  # longer than a process caches a token without reading it
+    assert post(fake).status == 201
+    assert server.requests == ["401", "login", "read", "fetch", "write"]
