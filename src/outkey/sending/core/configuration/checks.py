@@ -37,7 +37,12 @@ from outkey.foundation.core.origin import Origin, build_target, endpoint_origin
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.body_credentials import credentials_in_body
-from outkey.sending.core.configuration.configuration import PRIVATE_KEY, Configuration
+from outkey.sending.core.configuration.configuration import (
+    PRIVATE_KEY,
+    SECRETS_OF_LOGIN,
+    STEPS,
+    Configuration,
+)
 from outkey.sending.core.configuration.expiry_warnings import (
     NEW_TOKEN_HINT,
     WARN_DAYS,
@@ -51,7 +56,7 @@ from outkey.sending.core.configuration.placeholders import (
     is_secret_value,
 )
 from outkey.sending.core.configuration.query_credentials import paired_passwords
-from outkey.sending.core.login.checks import refuse_unusable_login
+from outkey.sending.core.login.checks import in_braces, refuse_unusable_login
 from outkey.sending.core.login.requests import login_request
 from outkey.sending.core.login.steps import (
     LoginProgress,
@@ -210,22 +215,52 @@ def refuse_unsavable(configuration: Configuration) -> None:
     _refuse_conflicts(configuration, lambda _name: ANY_SECRET)
     _refuse_odd_csrf_path(configuration)
     _refuse_odd_statuses(configuration)
-    _refuse_key_in_test_path(configuration)
+    _refuse_keys_in_paths(configuration)
+    _refuse_credentials_in_steps(configuration)
     _refuse_odd_test_body(configuration)
 
 
-def _refuse_key_in_test_path(configuration: Configuration) -> None:
-    """Refuse a Test Path with a key in its query, which would be stored in plain."""
-    path = "verification.test_path"
-    parameters = parse_qsl(configuration.verification.test_path.partition("?")[2])
-    passwords = paired_passwords(parameters)
-    for name, value in parameters:
-        is_password = name.lower() in passwords and not is_placeholder(value)
-        if is_key_parameter(name, value) or (is_password and not value.isdecimal()):
+def _refuse_keys_in_paths(configuration: Configuration) -> None:
+    """Refuse a path with a key in its query, which would be stored in plain."""
+    paths = {
+        "verification.test_path": configuration.verification.test_path,
+        "csrf.path": configuration.csrf.path,
+    }
+    for path, text in paths.items():
+        if _has_key_in_query(text):
             raise BY_PATH[path].refuse(
                 Text("has a key in its query, which is stored and shown in plain"),
                 place=path,
                 hint=Text("Move it to Query parameters, as secret."),
+            )
+
+
+def _has_key_in_query(text: str) -> bool:
+    """Whether the query of a path or URL has a credential in plain."""
+    parameters = parse_qsl(text.partition("?")[2])
+    passwords = paired_passwords(parameters)
+    for name, value in parameters:
+        is_password = name.lower() in passwords and not is_placeholder(value)
+        if is_key_parameter(name, value) or (is_password and not value.isdecimal()):
+            return True
+    return False
+
+
+def _refuse_credentials_in_steps(configuration: Configuration) -> None:
+    """Refuse steps of a login with a credential, which would be stored in plain."""
+    for place in places_of(configuration) if configuration.uses_login else ():
+        step = place.step
+        keys = [key for key in ("url", "path") if _has_key_in_query(getattr(step, key))]
+        keys += ["body"] if credentials_in_body(step.body) else []
+        if keys:
+            raise BY_PATH[STEPS].refuse(
+                Text("have a credential, which would be stored and shown in plain"),
+                place=place.field(keys[0]),
+                hint=Text(
+                    "Write {names} where the value belongs; a secret is never written"
+                    " here itself.",
+                    names=in_braces(SECRETS_OF_LOGIN),
+                ),
             )
 
 

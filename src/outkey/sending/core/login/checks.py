@@ -22,7 +22,10 @@ from outkey.sending.core.login.requests import (
 )
 from outkey.sending.core.login.responses import named_part
 from outkey.sending.core.login.steps import StepPlace, location_of, places_of
-from outkey.sending.core.login.template import placeholders_in
+from outkey.sending.core.login.template import (
+    has_encoded_placeholder,
+    placeholders_in,
+)
 from outkey.sending.core.request.headers import (
     check_name,
     check_value,
@@ -191,6 +194,13 @@ def _refuse_unusable_step(
         raise BY_PATH[STEPS].refuse(
             Text("need either a URL or a path each"), place=place.field("path")
         )
+    for key in ("url", "path"):
+        if has_encoded_placeholder(getattr(step, key)):
+            raise BY_PATH[STEPS].refuse(
+                Text("have a placeholder with encoded braces"),
+                place=place.field(key),
+                hint=Text("Write {{ and }} themselves; the value is encoded."),
+            )
     location_of(configuration, place)
     for key in ("url", "path", "body"):
         names = placeholders_in(getattr(step, key))

@@ -41,8 +41,9 @@ _EXACT_DIGITS = 20
 _ERRORS = ("error", "errors", "fault")
 _FAILED = frozenset({"error", "fail", "fails", "failed", "failure"})  # JSend, others
 _LONGEST_WORD = 20
-# Of a value: no line break may end a header, and XML has no control characters.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# Of a value: no line break may end a header, XML has no control characters, and UTF-8
+# no half ones, which JSON can have.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _MAX_TAKEN = 64 * 1024
 
 

@@ -37,6 +37,11 @@ def placeholders_in(*templates: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def has_encoded_placeholder(target: str) -> bool:
+    """Whether a path or URL has a placeholder with its braces percent-encoded."""
+    return _QUOTED.search(target) is not None
+
+
 def fill(template: str, values: Values, body_format: BodyFormat | StepFormat) -> Secret:
     """Return a template with its values, each encoded for the format.
 

@@ -347,6 +347,7 @@ def lend_of(fake: FakeWorld, method: str, url: str) -> Steps[Loan]:
     [
         ({"csrf__path": "https://other.example/"}, "csrf.path"),
         ({"csrf__path": "/a#b"}, "csrf.path"),
+        ({"csrf__path": "/odata/?api_key=k3y-0f-4cme"}, "csrf.path"),
         ({"csrf__header": "a b"}, "csrf.header"),
         ({"csrf__header": "Host"}, "csrf.header"),
         ({"csrf__methods": []}, "csrf.methods"),

@@ -339,7 +339,9 @@ def test_a_word_of_failure_in_a_success_is_a_refused_login() -> None:
         send(fake)
 
 
-@pytest.mark.parametrize("value", ["a\r\nX-Injected: 1", "a\x00b", "x" * 70_000])
+@pytest.mark.parametrize(
+    "value", ["a\r\nX-Injected: 1", "a\x00b", "x" * 70_000, "half \ud83d"]
+)
 def test_a_value_that_cannot_be_sent_is_not(value: str) -> None:
     steps = steps_with(0, take={"nonce": "nonce"})
     server = Server(start=reply({"nonce": value}))
@@ -442,6 +444,22 @@ def made(**values: object) -> Configuration:
         (
             {"login__steps": steps_with(1, take={"session": "cookie:"})},
             "login.steps[1].take.session",
+        ),
+        (
+            {"login__steps": steps_with(0, url="https://login.acme.example/%7Bfor%7D")},
+            "login.steps[0].url",
+        ),
+        (
+            {"login__steps": steps_with(1, path="/login?p=%7Bpassword%7D")},
+            "login.steps[1].path",
+        ),
+        (
+            {"login__steps": steps_with(1, path="/login?api_key=k3y-0f-4cme")},
+            "login.steps[1].path",
+        ),
+        (
+            {"login__steps": steps_with(1, body="pass={password}&pwd=hunter2")},
+            "login.steps[1].body",
         ),
         ({"login__token": "{other}"}, "login.token"),
         ({"login__token": ""}, "login.token"),
