@@ -152,8 +152,7 @@ class Field:
     help: str
     default: object = None  # that of the kind, unless one is given
     when: Conditions = ()
-    or_when: Conditions = ()  # other conditions that it applies under as well
-    more_when: tuple[Conditions, ...] = ()  # and still others
+    or_when: tuple[Conditions, ...] = ()  # others that it applies under as well
     required: bool = False  # when it applies
     required_when: Conditions = ()  # required under these conditions, not always
     minimum: float = 0
@@ -203,7 +202,7 @@ class Field:
     @property
     def alternatives(self) -> tuple[Conditions, ...]:
         """The conditions under which it applies: one of these; none means always."""
-        return tuple(filter(None, (self.when, self.or_when, *self.more_when)))
+        return tuple(filter(None, (self.when, *self.or_when)))
 
     def applies(self, values: Mapping[str, object]) -> bool:
         """Whether the other fields have the values that this one needs."""

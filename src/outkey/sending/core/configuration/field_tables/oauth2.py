@@ -25,7 +25,7 @@ assertion = partial(
     Field,
     Tab.OAUTH2,
     when=BY_SIGNED_CLIENT,
-    or_when=BY_JWT_BEARER,
+    or_when=(BY_JWT_BEARER,),
     rare=True,
     is_strict=True,
 )
