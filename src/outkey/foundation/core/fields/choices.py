@@ -75,6 +75,11 @@ class Grant(Choice):
     PASSWORD = "password", "User name and password"
 
 
+GRANTS_OF_USERS = (Grant.REFRESH_TOKEN, Grant.AUTHORIZATION_CODE, Grant.DEVICE_CODE)
+# Those that may come with a refresh token.
+REFRESHING_GRANTS = (*GRANTS_OF_USERS, Grant.PASSWORD)
+
+
 class ClientAuth(Choice):
     """How the application authenticates at the Token URL."""
 

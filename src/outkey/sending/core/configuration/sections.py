@@ -62,7 +62,7 @@ class OAuth2Settings:
     @property
     def refreshes(self) -> bool:
         """Whether tokens are renewed by refresh token, if there is one."""
-        return self.needs_consent or self.grant is choices.Grant.PASSWORD
+        return self.grant in choices.REFRESHING_GRANTS
 
     @property
     def refresh_endpoint(self) -> str:
@@ -80,11 +80,7 @@ class OAuth2Settings:
     @property
     def needs_consent(self) -> bool:
         """Whether a user has to authorize the grant before there is a token."""
-        return self.grant in {
-            choices.Grant.AUTHORIZATION_CODE,
-            choices.Grant.DEVICE_CODE,
-            choices.Grant.REFRESH_TOKEN,
-        }
+        return self.grant in choices.GRANTS_OF_USERS
 
     @property
     def exchanges_token(self) -> bool:

@@ -1,5 +1,7 @@
 """When a field applies: conditions that several fields share."""
 
+from outkey.foundation.core.fields.choices import REFRESHING_GRANTS, Grant
+
 BY_NONE = (("authentication_type", ("none",)),)
 BY_BASIC = (("authentication_type", ("basic",)),)
 BY_AWS = (("authentication_type", ("aws_sigv4",)),)
@@ -19,27 +21,12 @@ BY_REFRESH_TOKEN = (*BY_OAUTH2, ("oauth2.grant", ("refresh_token",)))
 BY_AUTHORIZATION_CODE = (*BY_OAUTH2, ("oauth2.grant", ("authorization_code",)))
 BY_JWT_BEARER = (*BY_OAUTH2, ("oauth2.grant", ("jwt_bearer",)))
 BY_PASSWORD_GRANT = (*BY_OAUTH2, ("oauth2.grant", ("password",)))
-BY_REFRESHING = (
-    *BY_OAUTH2,
-    (
-        "oauth2.grant",
-        ("refresh_token", "authorization_code", "device_code", "password"),
-    ),
-)
+BY_REFRESHING = (*BY_OAUTH2, ("oauth2.grant", REFRESHING_GRANTS))
 BY_FEDERATED = (*BY_OAUTH2, ("oauth2.client_auth", ("federated",)))
 # An assertion names its issuer, so that the provider need not be told a client.
 BY_NAMED_CLIENT = (
     *BY_OAUTH2,
-    (
-        "oauth2.grant",
-        (
-            "client_credentials",
-            "refresh_token",
-            "authorization_code",
-            "device_code",
-            "password",
-        ),
-    ),
+    ("oauth2.grant", (Grant.CLIENT_CREDENTIALS, *REFRESHING_GRANTS)),
 )
 BY_SIGNED_CLIENT = (
     *BY_OAUTH2,
