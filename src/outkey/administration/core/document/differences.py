@@ -8,13 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from operator import attrgetter
 
 from outkey.foundation.core.fields.changes import FieldChange
 from outkey.foundation.core.secret import MASK
 from outkey.sending.core.configuration.configuration import Configuration, SecretState
 from outkey.sending.core.configuration.custom_rows import (
-    ROW_KINDS,
     CustomRow,
     is_row_secret,
 )
@@ -32,7 +30,6 @@ from outkey.webhooks.core.settings.section import REFERENCES, webhook_table
 from outkey.webhooks.core.settings.settings import Webhook
 from outkey.webhooks.core.settings.stored import StoredWebhook
 
-_read_rows = attrgetter(*ROW_KINDS)
 _PARAMETER = re.compile(r"([?&])([\w.-]+)=([^&#\s]*)")
 
 
@@ -149,8 +146,11 @@ def _rows_by_path(configuration: Configuration | None) -> dict[str, CustomRow]:
     """Return the header and query rows by the names that differences have."""
     if configuration is None:
         return {}
-    by_path = zip(ROW_KINDS, _read_rows(configuration), strict=True)
-    return {f"{path}.{row.key}": row for path, rows in by_path for row in rows}
+    return {
+        f"{path}.{row.key}": row
+        for path, rows in configuration.rows_by_path.items()
+        for row in rows
+    }
 
 
 def _secret_texts(

@@ -21,7 +21,6 @@ from outkey.hosts.cli.printing.output import (
 from outkey.hosts.cli.printing.times import time_text
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import (
-    ROW_KINDS,
     CustomRow,
     is_row_secret,
 )
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
         Dependents,
     )
 
-_read_rows = attrgetter(*ROW_KINDS)
 _MARKS = {
     Status.WORKING: "green",
     Status.FAILING: "red",
@@ -77,7 +75,7 @@ def configuration_rows(
     for field in configuration.needed_secrets():
         if not is_row_secret(field):
             yield field, secret_text(configuration, field)
-    for path, rows in zip(ROW_KINDS, _read_rows(configuration), strict=True):
+    for path, rows in configuration.rows_by_path.items():
         if rows or whole:
             yield path, "\n".join(row_text(configuration, row) for row in rows)
 

@@ -7,7 +7,6 @@ fields says which values are shown (`Field.audited`).
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from operator import attrgetter
 
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.fields.changes import FieldChange
@@ -15,11 +14,9 @@ from outkey.foundation.core.fields.field_kinds import Audited, Field
 from outkey.foundation.core.origin import parse_endpoint
 from outkey.sending.core.audit.events import path_template
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.configuration.custom_rows import ROW_KINDS
 from outkey.sending.core.configuration.fields import BY_PATH
 
 MAX_VALUE = 80
-_read_rows = attrgetter(*ROW_KINDS)
 PLAIN_PATH = re.compile(r"\$?[A-Za-z_][A-Za-z0-9_.]*")
 
 
@@ -32,9 +29,8 @@ def configuration_changes(
     fields = [BY_PATH[path] for path in after | before]
     for path, old, new in audited_changes(fields, before, after):
         yield FieldChange(path, old[:MAX_VALUE], new[:MAX_VALUE])
-    rows = zip(ROW_KINDS, _read_rows(stored), _read_rows(made), strict=True)
-    for path, old_rows, new_rows in rows:
-        if old_rows != new_rows:
+    for path, rows in made.rows_by_path.items():
+        if stored.rows_by_path[path] != rows:
             yield FieldChange(path)
     for field, state in made.secrets.items():
         if stored.secrets.get(field) != state:

@@ -24,6 +24,7 @@ from outkey.foundation.core.script_syntax import asks_for_secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.aws_checks import refuse_odd_aws
 from outkey.sending.core.configuration.custom_rows import (
+    ROW_KINDS,
     CustomHeader,
     CustomRow,
     QueryParameter,
@@ -340,6 +341,11 @@ class Configuration:
     def rows(self) -> tuple[CustomRow, ...]:
         """All rows, also those of token requests."""
         return (*self.api_rows, *self.oauth2.token_headers)
+
+    @property
+    def rows_by_path(self) -> dict[str, tuple[CustomRow, ...]]:
+        """All rows, by the path of their field."""
+        return {path: rows_of(self) for path, rows_of in _ROW_GETTERS.items()}
 
     def as_begun_with(self, earlier: "Configuration") -> "Configuration":
         """Return this configuration with the script of an earlier one.
@@ -658,6 +664,7 @@ VALUE_FIELDS = {
     if field.kind not in {Kind.SECRET, Kind.ROWS} and field.path != "name"
 }
 VALUE_GETTERS = {path: attrgetter(path) for path in VALUE_FIELDS}
+_ROW_GETTERS = {path: attrgetter(path) for path in ROW_KINDS}
 # The required secrets, each with its conditions: getters of fields, and the values that
 # they may return. Built once, since every preview and check needs them.
 REQUIRED_SECRETS = tuple(

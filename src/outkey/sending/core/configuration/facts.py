@@ -6,7 +6,6 @@ as they are.
 """
 
 from collections.abc import Mapping
-from operator import attrgetter
 
 from outkey.foundation.core.errors import InvalidRequest
 from outkey.foundation.core.moments import iso_or_none
@@ -20,7 +19,6 @@ from outkey.sending.core.configuration.custom_rows import (
 from outkey.sending.core.configuration.fields import BY_PATH, SECTIONS, other_type_of
 from outkey.sending.core.configuration.health import Status, Summary
 
-_read_rows = attrgetter(*ROW_KINDS)
 _SHOWN_ONLY = ("findings", "proxy_in_use")
 _UNSET_BY_NULL = frozenset(
     path for path, field in VALUE_FIELDS.items() if field.default is None
@@ -51,7 +49,7 @@ def configuration_facts(configuration: Configuration) -> dict[str, object]:
     for field in configuration.needed_secrets():
         if not is_row_secret(field):
             facts[field] = _secret_facts(configuration, field)
-    for path, rows in zip(ROW_KINDS, _read_rows(configuration), strict=True):
+    for path, rows in configuration.rows_by_path.items():
         if BY_PATH[path].is_refused(settings):
             continue
         _set_fact(facts, path, [row_facts(configuration, row) for row in rows])

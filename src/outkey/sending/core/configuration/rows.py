@@ -7,7 +7,6 @@ Settings are plain JSON, so that a host can store those that it has no column fo
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 from outkey.foundation.core.errors import ConfigError, RowUnreadable
@@ -21,6 +20,7 @@ from outkey.sending.core.configuration.configuration import (
     build,
 )
 from outkey.sending.core.configuration.custom_rows import (
+    ROW_KINDS,
     CustomHeader,
     CustomRow,
     QueryParameter,
@@ -32,13 +32,9 @@ from outkey.sending.core.vault.envelope import SealedRow
 
 Row = TypeVar("Row", bound=CustomRow)
 _FORMER_NAMES = "former_names"
-# Rows that are stored among the settings, as lists of tables.
 _QUERY = "query"
-_STORED_ROWS: dict[str, type[CustomRow]] = {
-    _QUERY: QueryParameter,
-    TOKEN_HEADERS: TokenHeader,
-}
-_read_rows = attrgetter(*_STORED_ROWS)
+# Rows that are stored among the settings, as lists of tables.
+_STORED_ROWS = {path: kind for path, kind in ROW_KINDS.items() if path != "headers"}
 _DATES = tuple(field.path for field in FIELDS if field.kind is Kind.DATE)
 
 
@@ -180,8 +176,8 @@ def new_row(configuration: Configuration, record: str) -> ConfigurationRow:
 def settings_of(configuration: Configuration) -> dict[str, object]:
     """Return the settings by path as JSON has them: dates become text."""
     settings = {path: _as_json(value) for path, value in configuration.values().items()}
-    for path, rows in zip(_STORED_ROWS, _read_rows(configuration), strict=True):
-        if rows:
+    for path, rows in configuration.rows_by_path.items():
+        if rows and path in _STORED_ROWS:
             settings[path] = [
                 {"key": row.key, "value": row.value, "secret": row.secret}
                 for row in rows

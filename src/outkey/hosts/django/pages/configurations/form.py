@@ -8,7 +8,6 @@ import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 
 from outkey.administration.engine.editing.editing import (
     Editor,
@@ -265,9 +264,9 @@ class ConfigurationForm:
         """Return the rows that were posted, else those that are stored."""
         rows: Iterable[CustomRow] = ()
         if self._stored is not None:
-            rows = attrgetter(path)(self._stored)
+            rows = self._stored.rows_by_path[path]
         elif self._initial is not None:
-            rows = attrgetter(path.rpartition(".")[2])(self._initial)
+            rows = getattr(self._initial, path.rpartition(".")[2])
         if self._posted is not None:
             rows = [
                 kind(row.key, row.value, row.is_secret)
