@@ -22,6 +22,9 @@ REFUSED = "assertion-refused"
 EXPIRED = "federated-token-expired"
 PASSWORD = "password-refused"  # noqa: S105 - the id of a reason
 
+_REFUSALS = frozenset(
+    {"invalid_grant", "invalid_client", "invalid_request", "unauthorized_client"}
+)
 # The first row with a phrase decides. Codes are those of Entra ID, and some words those
 # of Google, Salesforce and DocuSign.
 _TABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -111,9 +114,7 @@ def clues_of_assertions(
     """Yield the clues where a refused request had an assertion or a password."""
     oauth2 = configuration.oauth2
     is_federated = oauth2.client_auth is ClientAuth.FEDERATED
-    is_refused = error.reason in {"invalid_grant", "invalid_client", "invalid_request"}
-    is_refused = is_refused or error.reason == "unauthorized_client"
-    if not is_refused:
+    if error.reason not in _REFUSALS:
         return
     problem = error.assertion_problem
     if problem and (oauth2.signs_assertions or is_federated):

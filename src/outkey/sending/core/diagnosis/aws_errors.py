@@ -34,6 +34,21 @@ _TEXTS = {
     faults.MISSING: Text("AWS states that the request has no signature."),
     faults.MALFORMED: Text("AWS states that the signature is incomplete."),
 }
+# The reasons of a failure at STS that a diagnosis names otherwise.
+_AT_STS = {
+    "aws-region-disabled": faults.SCOPE,
+    "aws-invalid-value": "aws-role-denied",
+    "not_a_token_endpoint": "sts-url-wrong",
+    "not_found": "sts-url-wrong",
+    "no_token": "sts-url-wrong",
+    "too_large": "sts-url-wrong",
+    "rate_limited": "rate-limited",
+    "server_error": "server-error",
+    "timeout": "time-out",
+    "connection": "connection-refused",
+    "dns": "dns-failed",
+    "tls": "tls-failed",
+}
 
 
 def by_aws_error(evidence: Evidence) -> Iterator[Clue]:
@@ -44,7 +59,6 @@ def by_aws_error(evidence: Evidence) -> Iterator[Clue]:
     fault = faults.fault_of(evidence.response)
     if not fault:
         return
-    text = _TEXTS[fault]
     if fault == faults.KEY:
         yield from _clues_of_unknown_key(configuration)
     elif fault == faults.MISSING and configuration.aws.service == _API_GATEWAY:
@@ -67,7 +81,8 @@ def by_aws_error(evidence: Evidence) -> Iterator[Clue]:
         )
         yield Clue(_STATED, fault, skewed)
     else:
-        yield Clue(_OF_SECRET if fault == faults.SECRET else _STATED, fault, text)
+        weight = _OF_SECRET if fault == faults.SECRET else _STATED
+        yield Clue(weight, fault, _TEXTS[fault])
 
 
 def _clues_of_unknown_key(configuration: Configuration) -> Iterator[Clue]:
@@ -137,18 +152,3 @@ def clues_at_sts(error: TokenEndpointFailed, now: float) -> Iterator[Clue]:
         reason = "unexpected"
     message = Text("{message:sentence}", message=error.message)
     yield Clue(90, reason, message, error.hint or REASONS[reason].remedy)
-
-
-# The other reasons have the names of those of a diagnosis.
-_AT_STS = {
-    "aws-region-disabled": faults.SCOPE,
-    "aws-invalid-value": "aws-role-denied",
-    **dict.fromkeys(("not_a_token_endpoint", "not_found"), "sts-url-wrong"),
-    **dict.fromkeys(("no_token", "too_large"), "sts-url-wrong"),
-    "rate_limited": "rate-limited",
-    "server_error": "server-error",
-    "timeout": "time-out",
-    "connection": "connection-refused",
-    "dns": "dns-failed",
-    "tls": "tls-failed",
-}

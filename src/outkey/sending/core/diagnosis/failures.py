@@ -12,6 +12,7 @@ from outkey.sending.core.diagnosis.assertion_problems import clues_of_assertions
 from outkey.sending.core.diagnosis.aws_errors import clues_at_sts
 from outkey.sending.core.diagnosis.evidence import Clue, Fix, fix_of, https_fix
 from outkey.sending.core.diagnosis.reasons import REASONS
+from outkey.sending.core.diagnosis.token_refusal_phrases import METHOD_NAMES
 from outkey.sending.core.request.addresses import is_internal, judge_host
 
 _BY_KIND: tuple[tuple[type[errors.OutkeyError], str], ...] = (
@@ -80,16 +81,6 @@ _LATER = Text(
     "A test in a minute shows which: a server that was starting responds then."
 )
 _STYLE = "client-authentication-style"
-# As RFC 7591 §2 and RFC 8705 §2 name them.
-_METHODS = {
-    ClientAuth.BODY: "client_secret_post",
-    ClientAuth.BASIC: "client_secret_basic",
-    ClientAuth.BASIC_RAW: "client_secret_basic",
-    ClientAuth.CLIENT_SECRET_JWT: "client_secret_jwt",
-    ClientAuth.PRIVATE_KEY_JWT: "private_key_jwt",
-    ClientAuth.MTLS: "tls_client_auth",
-    ClientAuth.FEDERATED: "private_key_jwt",
-}
 _OTHER_STYLE = {
     ClientAuth.BODY: ClientAuth.BASIC,
     ClientAuth.BASIC: ClientAuth.BODY,
@@ -101,7 +92,7 @@ _TIDIED = frozenset({"invisible-characters", "doubled-prefix"})
 class TlsHello(Enum):
     """What a port did with a TLS handshake after it had closed plain http."""
 
-    ANSWERED = "answered"
+    ACCEPTED = "accepted"
     NOT_TLS = "not_tls"
     CLOSED = "closed"
 
@@ -109,10 +100,10 @@ class TlsHello(Enum):
 def tls_hello(error: errors.OutkeyError | None) -> TlsHello:
     """Return what the end of a handshake shows; a refused certificate is TLS too."""
     if error is None or isinstance(error, errors.TlsBelowFloor):
-        return TlsHello.ANSWERED
+        return TlsHello.ACCEPTED
     if isinstance(error, errors.TlsFailed):
         is_plain = error.reason == "tls-to-plain-port"
-        return TlsHello.NOT_TLS if is_plain else TlsHello.ANSWERED
+        return TlsHello.NOT_TLS if is_plain else TlsHello.ACCEPTED
     return TlsHello.CLOSED
 
 
@@ -191,7 +182,7 @@ def _clues_after_plain_http(
     if error.reason:
         return  # the received bytes have shown what it is
     match hello:
-        case TlsHello.ANSWERED:
+        case TlsHello.ACCEPTED:
             text = Text(
                 "The connection was closed without a response when plain http was sent,"
                 " and the port accepts a TLS handshake."
@@ -267,7 +258,7 @@ def _clues_at_token_url(
     suspected = error.suspected
     if suspected == "token-other-audience" and error.reason == "invalid_target":
         suspected = ""  # that is about the token which the API gets
-    if suspected == _STYLE and _METHODS.get(style, "") in error.named_methods:
+    if suspected == _STYLE and METHOD_NAMES[style] in error.named_methods:
         # Authlib responds so to a wrong secret, and lists what the endpoint takes.
         text = Text("The provider names the Client Authentication that is in use.")
         yield Clue(94, "client-secret-wrong", text)

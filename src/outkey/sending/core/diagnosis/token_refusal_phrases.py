@@ -4,6 +4,7 @@ Providers use the same error for different mistakes; their description is what t
 them apart. It is read here and never passed on.
 """
 
+from outkey.foundation.core.fields.choices import ClientAuth
 from outkey.sending.core.diagnosis.evidence import compact
 
 # The first row with a phrase decides, so the most precise ones come first.
@@ -105,13 +106,16 @@ _TABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("dpop-required", ("dpop",)),
 )
-_METHODS = (
-    "client_secret_basic",
-    "client_secret_post",
-    "client_secret_jwt",
-    "private_key_jwt",
-    "tls_client_auth",
-)
+# As RFC 7591 §2 and RFC 8705 §2 name them.
+METHOD_NAMES = {
+    ClientAuth.BODY: "client_secret_post",
+    ClientAuth.BASIC: "client_secret_basic",
+    ClientAuth.BASIC_RAW: "client_secret_basic",
+    ClientAuth.CLIENT_SECRET_JWT: "client_secret_jwt",
+    ClientAuth.PRIVATE_KEY_JWT: "private_key_jwt",
+    ClientAuth.MTLS: "tls_client_auth",
+    ClientAuth.FEDERATED: "private_key_jwt",
+}
 _NEEDLES = tuple(
     (reason, tuple(compact(phrase) for phrase in phrases)) for reason, phrases in _TABLE
 )
@@ -128,4 +132,4 @@ def reason_in(words: str) -> str:
 
 def methods_in(words: str) -> frozenset[str]:
     """Return the ways of client authentication that a provider's words name."""
-    return frozenset(method for method in _METHODS if method in words)
+    return frozenset(name for name in METHOD_NAMES.values() if name in words)

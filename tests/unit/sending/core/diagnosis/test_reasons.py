@@ -568,7 +568,7 @@ def test_a_connection_that_ends_after_plain_http_led_to_a_port_for_https(
     error: OutkeyError, expected: list[str], fix: str
 ) -> None:
     asked = build("acme", PLAIN | {"base_url": "http://intra.example:8443"})
-    hello = TlsHello.ANSWERED if is_silent_close(error, asked) else None
+    hello = TlsHello.ACCEPTED if is_silent_close(error, asked) else None
     found = diagnose_error(error, asked, now=NOW, met=True, hello=hello)
     assert (ids(found), found.cause) == (expected, error.cause)
     assert fix_text(found.suspicions[0].fix if found.suspicions else None) == fix
