@@ -153,22 +153,6 @@ def claims_of(assertion: str, key_or_secret: str) -> Fields:
         return {}
 
 
-# ── OAuth 1.0a ────────────────────────────────────────────────────────────────────────
-
-OAUTH1_TOKEN = "spar-access-token"  # noqa: S105 - made up and public
-OAUTH1_TOKEN_SECRET = "spar-access-token-secret"  # noqa: S105 - as well
-_MOST_NONCES = 10_000
-
-
-@dataclass
-class OAuth1Temporary:
-    """Temporary credentials, and the verifier once a user has agreed."""
-
-    secret: str
-    callback: str
-    verifier: str = ""
-
-
 class Sessions:
     """What logins in steps and CSRF tokens have issued."""
 
@@ -203,6 +187,22 @@ class Sessions:
     def expire_csrf(self) -> None:
         """Let every CSRF token expire."""
         self._csrf.clear()
+
+
+# ── OAuth 1.0a ────────────────────────────────────────────────────────────────────────
+
+OAUTH1_TOKEN = "spar-access-token"  # noqa: S105 - made up and public
+OAUTH1_TOKEN_SECRET = "spar-access-token-secret"  # noqa: S105 - as well
+_MOST_NONCES = 10_000
+
+
+@dataclass
+class OAuth1Temporary:
+    """Temporary credentials, and the verifier once a user has agreed."""
+
+    secret: str
+    callback: str
+    verifier: str = ""
 
 
 @dataclass

@@ -43,6 +43,8 @@ _IMPORT_ERRORS = frozenset(
 _KEY_FUNCTION = "get_secret_key"
 _GOLDEN = "GOLDEN"
 _MAX_EXAMPLES = 20
+# What a result may consist of, besides headers alone.
+_PARTS = frozenset({"headers", "query"})
 _GOLDEN_KEYS = frozenset({"secret", "at", "name", "method", "url", "body", "expect"})
 
 
@@ -269,16 +271,18 @@ def _read_example(line: int, item: object) -> Example:
 
 
 def _expectation(expect: Any) -> tuple[Any, Any]:  # noqa: ANN401 - any literal
-    """Return the expected headers and parameters, in the two forms of a result."""
-    parts = ("headers", "query")
-    if isinstance(expect, dict) and any(
-        isinstance(expect.get(part), dict) for part in parts
-    ):
-        is_known = set(expect) <= {*parts}
-        return (expect.get("headers", {}) if is_known else None), expect.get(
-            "query", {}
-        )
-    return expect, {}
+    """Return the expected headers and parameters; they may not be texts.
+
+    As in a result of a script, `headers` and `query` are meant where one of them is a
+    mapping.
+    """
+    if not isinstance(expect, dict):
+        return expect, {}
+    if not any(isinstance(expect.get(part), dict) for part in _PARTS):
+        return expect, {}
+    if not set(expect) <= _PARTS:
+        return None, {}
+    return expect.get("headers", {}), expect.get("query", {})
 
 
 def _has_texts(value: object) -> bool:
