@@ -33,6 +33,7 @@ from outkey.sending.core.configuration.custom_rows import (
     check_parameter_value,
     is_row_secret,
 )
+from outkey.sending.core.configuration.field_tables.conditions import BY_PASSWORD_GRANT
 from outkey.sending.core.configuration.field_tables.login import STEP_FIELDS
 from outkey.sending.core.configuration.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
 from outkey.sending.core.configuration.oauth1_settings import (
@@ -697,10 +698,7 @@ def build(  # noqa: PLR0913 - rows of three kinds, and secrets in two forms
         value = values.get(path, field.default)
         is_unset = value is None and field.default is None
         parsed[path] = None if is_unset else field.parse(value, parsed)
-    for path, field in VALUE_FIELDS.items():
-        # Also beside fields that come later in the table.
-        if not parsed[path] and field.is_required(parsed):
-            raise field.refuse(Text("must not be empty"))
+    _refuse_nameless_user(parsed)
     for path in values:
         if path not in BY_PATH:
             raise ConfigError(Text("there is no such field"), field=path)
@@ -783,6 +781,13 @@ def _check_csrf(values: Mapping[str, object]) -> None:
             raise BY_PATH["csrf.methods"].refuse(
                 Text("must be methods that change something, such as POST")
             )
+
+
+def _refuse_nameless_user(values: Mapping[str, object]) -> None:
+    """Refuse the grant password without the name of a user (RFC 6749 §4.3.2)."""
+    is_used = all(values[path] in wanted for path, wanted in BY_PASSWORD_GRANT)
+    if is_used and not values["username"]:
+        raise BY_PATH["username"].refuse(Text("must not be empty"))
 
 
 def _refuse_two_hosts(values: Mapping[str, object]) -> None:

@@ -41,7 +41,6 @@ FIELDS: tuple[Field, ...] = (
         Kind.TEXT,
         when=BY_PASSWORD,
         or_when=(BY_LOGIN, BY_ENCODED_TOKEN, BY_PASSWORD_GRANT),
-        required_when=BY_PASSWORD_GRANT,
         no_colon=True,
         help="The dedicated API user in the external system.",
     ),
