@@ -9,7 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from outkey.foundation.core.fields.choices import AuthenticationType, Grant
+from outkey.foundation.core.fields.choices import (
+    AuthenticationType,
+    ClientAuth,
+    Grant,
+)
 from outkey.foundation.core.fields.field_kinds import Kind
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
@@ -19,6 +23,7 @@ from outkey.sending.core.configuration.custom_rows import (
     TokenHeader,
 )
 from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.sections import OAuth2Settings
 
 # What every configuration needs.
 ALWAYS = ("name", "base_url", "network")
@@ -142,6 +147,42 @@ METHODS = {
             fields=_OAUTH2,
         ),
         AuthenticationMethod(
+            "oauth2-assertion",
+            Text("OAuth 2.0 with a signed assertion"),
+            Text("A private key signs for a token, such as a service account's."),
+            {
+                "authentication_type": "bearer",
+                "token_source": "oauth2",
+                "oauth2.grant": "jwt_bearer",
+            },
+            fields=_OAUTH2,
+        ),
+        AuthenticationMethod(
+            "oauth2-exchange",
+            Text("OAuth 2.0 token exchange"),
+            Text("The token of a user or a service, exchanged for one of the API."),
+            {
+                "authentication_type": "bearer",
+                "token_source": "oauth2",
+                "oauth2.grant": "token_exchange",
+            },
+            fields=_OAUTH2,
+        ),
+        AuthenticationMethod(
+            "oauth2-federated",
+            Text("OAuth 2.0 without a secret"),
+            Text(
+                "A token of your platform, such as Kubernetes, identifies the client."
+            ),
+            {
+                "authentication_type": "bearer",
+                "token_source": "oauth2",
+                "oauth2.grant": "client_credentials",
+                "oauth2.client_auth": "federated",
+            },
+            fields=_OAUTH2,
+        ),
+        AuthenticationMethod(
             "oauth1",
             Text("OAuth 1.0a"),
             Text(
@@ -257,11 +298,25 @@ def method_of(configuration: Configuration) -> AuthenticationMethod:
 def _name_of_token(configuration: Configuration) -> str:
     """Return the name of the method where the authentication type is `bearer`."""
     if configuration.uses_oauth2:
-        has_consent = configuration.oauth2.grant is Grant.AUTHORIZATION_CODE
-        return "oauth2-consent" if has_consent else "oauth2"
+        return _name_of_oauth2(configuration.oauth2)
     if configuration.uses_login:
         return "login-steps" if configuration.login.steps else "login"
     return "bearer"
+
+
+def _name_of_oauth2(settings: OAuth2Settings) -> str:
+    """Return the name of the method where the token is one of OAuth 2.0."""
+    match settings.grant:
+        case Grant.AUTHORIZATION_CODE:
+            return "oauth2-consent"
+        case Grant.JWT_BEARER:
+            return "oauth2-assertion"
+        case Grant.TOKEN_EXCHANGE:
+            return "oauth2-exchange"
+        case _ if settings.client_auth is ClientAuth.FEDERATED:
+            return "oauth2-federated"
+        case _:
+            return "oauth2"
 
 
 def _name_without_type(configuration: Configuration) -> str:
