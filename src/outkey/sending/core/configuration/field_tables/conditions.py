@@ -22,6 +22,13 @@ BY_AUTHORIZATION_CODE = (*BY_OAUTH2, ("oauth2.grant", ("authorization_code",)))
 BY_JWT_BEARER = (*BY_OAUTH2, ("oauth2.grant", ("jwt_bearer",)))
 BY_PASSWORD_GRANT = (*BY_OAUTH2, ("oauth2.grant", ("password",)))
 BY_REFRESHING = (*BY_OAUTH2, ("oauth2.grant", REFRESHING_GRANTS))
+BY_CLIENT_SECRET = (
+    *BY_OAUTH2,
+    (
+        "oauth2.client_auth",
+        ("body", "basic", "basic_raw", "client_secret_jwt", "private_key_jwt"),
+    ),
+)
 BY_FEDERATED = (*BY_OAUTH2, ("oauth2.client_auth", ("federated",)))
 # An assertion names its issuer, so that the provider need not be told a client.
 BY_NAMED_CLIENT = (

@@ -24,6 +24,13 @@ STEP_FIELDS: tuple[Field, ...] = (
         help="The method of the request.",
     ),
     step(
+        "login.steps.path",
+        "Path of a step",
+        Kind.TEXT,
+        audited=Audited.PATH,
+        help="The path below the Base URL, if there is no URL.",
+    ),
+    step(
         "login.steps.url",
         "URL of a step",
         Kind.ENDPOINT,
@@ -31,13 +38,6 @@ STEP_FIELDS: tuple[Field, ...] = (
             "The URL of the request, if it is at another origin than the Base URL. Only"
             " the step itself is sent there."
         ),
-    ),
-    step(
-        "login.steps.path",
-        "Path of a step",
-        Kind.TEXT,
-        audited=Audited.PATH,
-        help="The path below the Base URL, if there is no URL.",
     ),
     step(
         "login.steps.format",
@@ -54,15 +54,6 @@ STEP_FIELDS: tuple[Field, ...] = (
         help="Headers of this request alone, by their names.",
     ),
     step(
-        "login.steps.take",
-        "Taken values",
-        Kind.TEXTS,
-        help=(
-            "Values of the response by the names that they get: a JMESPath such as"
-            " data.nonce, header:NAME or cookie:NAME."
-        ),
-    ),
-    step(
         "login.steps.body",
         "Body of a step",
         Kind.LONG_TEXT,
@@ -70,6 +61,15 @@ STEP_FIELDS: tuple[Field, ...] = (
             "The body of the request. {username}, {password}, {secret_key} and the"
             " names of taken values are replaced here and in path, URL and headers,"
             " encoded for the place."
+        ),
+    ),
+    step(
+        "login.steps.take",
+        "Taken values",
+        Kind.TEXTS,
+        help=(
+            "Values of the response by the names that they get: a JMESPath such as"
+            " data.nonce, header:NAME or cookie:NAME."
         ),
     ),
 )

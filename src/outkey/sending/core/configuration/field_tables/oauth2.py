@@ -6,6 +6,7 @@ from outkey.foundation.core.fields import choices
 from outkey.foundation.core.fields.field_kinds import Field, Kind, Tab
 from outkey.sending.core.configuration.field_tables.conditions import (
     BY_AUTHORIZATION_CODE,
+    BY_CLIENT_SECRET,
     BY_DEVICE_CODE,
     BY_ENTERED_SUBJECT,
     BY_FEDERATED,
@@ -58,23 +59,24 @@ FIELDS: tuple[Field, ...] = (
         help="The ID that the provider has given this application.",
     ),
     oauth2(
-        "oauth2.client_secret",
-        "Client Secret",
-        Kind.SECRET,
-        to_token_url=True,
-        lines=True,
-        help=(
-            "The application's secret; for private key JWT its private key, as PEM or"
-            " JWK."
-        ),
-    ),
-    oauth2(
         "oauth2.client_auth",
         "Client Authentication",
         Kind.CHOICE,
         choices.ClientAuth,
         default="body",
         help="How the application authenticates at the Token URL.",
+    ),
+    oauth2(
+        "oauth2.client_secret",
+        "Client Secret",
+        Kind.SECRET,
+        when=BY_CLIENT_SECRET,
+        to_token_url=True,
+        lines=True,
+        help=(
+            "The application's secret; for private key JWT its private key, as PEM or"
+            " JWK."
+        ),
     ),
     oauth2(
         "oauth2.scope",
