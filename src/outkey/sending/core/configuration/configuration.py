@@ -210,9 +210,10 @@ class Configuration:
     def tls_for(self, origin: Origin) -> TlsSettings:
         """Return the TLS settings for an origin.
 
-        A client certificate identifies us to the API, but not where a login has a step.
+        A client certificate identifies us to the API and, for OAuth 2.0, to the
+        provider, which its key is bound to.
         """
-        if not self.step_urls or origin == self.base.origin:
+        if self.uses_oauth2 or origin == self.base.origin:
             return self.tls
         return replace(self.tls, client_certificate="")
 
@@ -772,6 +773,10 @@ def _check_csrf(values: Mapping[str, object]) -> None:
     name = str(values["csrf.header"])
     if not is_settable_name(name):
         raise BY_PATH["csrf.header"].refuse(Text("must be the name of a header"))
+    if name.lower() in UNSAFE_FOR_TOKENS | {"cookie"}:
+        raise BY_PATH["csrf.header"].refuse(
+            Text("must not be a header that has another meaning")
+        )
     methods = values["csrf.methods"]
     assert isinstance(methods, tuple)  # noqa: S101 - for the type checker
     if not methods:

@@ -8,7 +8,7 @@ here.
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Self
@@ -21,6 +21,7 @@ from outkey.sending.core.configuration.configuration import (
     SECRETS_OF_LOGIN,
     Configuration,
 )
+from outkey.sending.core.configuration.custom_rows import CustomRow
 from outkey.sending.core.oauth2.responses import TokenResponse
 
 LEASE_SECONDS = 15.0
@@ -377,6 +378,8 @@ def basis_of(configuration: Configuration) -> str:
         settings.client_auth,
         _secret_version_of(configuration, "client_secret"),
     ]
+    if settings.token_headers:
+        credential.append(_rows_of(configuration, settings.token_headers))
     if settings.refresh_url:
         consent.append(settings.refresh_url)
     if settings.client_auth is ClientAuth.FEDERATED:
@@ -410,6 +413,8 @@ def login_basis_of(configuration: Configuration) -> str:
     del settings["logout_path"]
     versions = [_secret_version_of(configuration, name) for name in SECRETS_OF_LOGIN]
     parts = [configuration.base_url, configuration.username, settings, versions]
+    if configuration.api_rows:  # the login has them too
+        parts.append(_rows_of(configuration, configuration.api_rows))
     return f"{hash_of(parts)}:::"
 
 
@@ -446,6 +451,20 @@ def csrf_basis_of(configuration: Configuration, serial: int) -> str:
         ],
     ]
     return f"{hash_of(parts)}:::"
+
+
+def _rows_of(
+    configuration: Configuration, rows: Iterable[CustomRow]
+) -> list[list[object]]:
+    """Return what changes with rows, such as one that names a tenant."""
+    return [
+        [
+            row.secret_field,
+            row.value,
+            _secret_version_of(configuration, row.secret_field),
+        ]
+        for row in rows
+    ]
 
 
 def _secret_version_of(configuration: Configuration, name: str) -> object:

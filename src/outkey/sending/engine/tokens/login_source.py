@@ -127,6 +127,8 @@ class LoginSource(TokenSource):
     ) -> Steps[TokenResult]:
         """Send the steps one after the other, until one fails."""
         configuration = self.configuration
+        for name in configuration.needed_secrets():
+            configuration.refuse_unbound(name)  # before any step, not with one in vain
         progress = LoginProgress()
         for place in places_of(configuration):
             build = partial(step_request, configuration, place, self._open, progress)

@@ -350,6 +350,8 @@ def lend_of(fake: FakeWorld, method: str, url: str) -> Steps[Loan]:
         ({"csrf__path": "/odata/?api_key=k3y-0f-4cme"}, "csrf.path"),
         ({"csrf__header": "a b"}, "csrf.header"),
         ({"csrf__header": "Host"}, "csrf.header"),
+        ({"csrf__header": "Cookie"}, "csrf.header"),
+        ({"csrf__header": "content-type"}, "csrf.header"),
         ({"csrf__methods": []}, "csrf.methods"),
         ({"csrf__methods": ["GET"]}, "csrf.methods"),
         ({"csrf__methods": ["post"]}, "csrf.methods"),

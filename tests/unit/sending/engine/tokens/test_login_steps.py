@@ -3,6 +3,7 @@
 import json
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -28,6 +29,7 @@ from outkey.sending.core.configuration.configuration import (
 from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
 from outkey.sending.core.configuration.drafts import read_draft
 from outkey.sending.core.configuration.text import configuration_lines
+from outkey.sending.core.oauth2.token import login_basis_of
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
 from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
 from outkey.testing import configuration, fake_gateway
@@ -519,6 +521,25 @@ def test_a_secret_is_bound_to_every_origin_of_the_steps() -> None:
     alone = made(login__steps=steps_with(0, url="", path="/start"))
     with pytest.raises(SecretRebindRequired):
         alone.refuse_unbound("password")
+
+
+def test_no_step_is_sent_after_one_has_moved() -> None:
+    moved = steps_with(0, url="https://other.acme.example/start")
+    made = configuration(**(LOGIN | {"login__steps": moved}))
+    server = Server()
+    fake = world_of(replace(made, secrets={"password": AT_BOTH}), server)
+    with pytest.raises(SecretRebindRequired):
+        send(fake)
+    assert server.requests == []
+
+
+def test_other_rows_of_the_api_need_another_login() -> None:
+    def tenant(name: str) -> Configuration:
+        rows = (CustomHeader("X-Tenant", name, secret=False),)
+        return configuration(**LOGIN, headers=rows)
+
+    assert login_basis_of(tenant("a")) == login_basis_of(tenant("a"))
+    assert login_basis_of(tenant("a")) != login_basis_of(tenant("b"))
 
 
 def test_a_document_has_the_steps_as_tables_and_reads_them_again() -> None:

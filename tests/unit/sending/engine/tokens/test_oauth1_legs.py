@@ -36,6 +36,14 @@ SECRETS = {"consumer_secret": "the-consumer-secret"}
 REDIRECT = "https://erp.example/callback"
 
 
+def test_a_request_url_of_another_origin_sees_no_client_certificate() -> None:
+    legs = {name: f"{url}".replace("api.", "auth.") for name, url in LEGS.items()}
+    made = configuration(**legs, **{"tls.client_certificate": "/etc/outkey/cert.pem"})
+    shown = {origin.host: made.tls_for(origin) for origin in made.origins()}
+    assert shown["api.acme.example"] == made.tls
+    assert shown["auth.acme.example"].client_certificate == ""
+
+
 def form(text: str, status: int = 200) -> Response:
     return Response(status, body=text.encode())
 

@@ -59,3 +59,17 @@ def test_they_are_not_sent_to_the_url_that_revokes_tokens() -> None:
     made = fake.ports.configurations.get("acme")
     fake.sender.token_actions(made).revoke()
     assert "X-Gateway-Key" not in provider.headers["auth.acme.example"]
+
+
+def test_other_rows_need_another_token() -> None:
+    provider = Recorder()
+    fake = world(provider)
+    fake.gateway.send("acme", "GET", "/")
+    made = fake.ports.configurations.get("acme")
+    other = TokenHeader("X-Service", "crm", secret=False)
+    fake.ports.configurations.configurations["acme"] = replace(  # type: ignore[attr-defined]
+        made, oauth2=replace(made.oauth2, token_headers=(other, *ROWS[1:]))
+    )
+    fake.gateway.send("acme", "GET", "/")
+    assert len(provider.asked) == 2
+    assert provider.headers["auth.acme.example"]["X-Service"] == "crm"
