@@ -25,6 +25,7 @@ SERVICE = "execute-api"
 DENIED_ROLE = "arn:aws:iam::1:role/denied"
 _SKEW = 300
 _OF_SESSIONS = b"made up and public"
+_BYTES = "surrogateescape"  # bytes that are not UTF-8 stay as they are
 _AUTHORIZATION = re.compile(
     r"AWS4-HMAC-SHA256 Credential=([^/,]+)/(\d{8})/([^/,]+)/([^/,]+)/aws4_request,"
     r" ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})"
@@ -173,9 +174,6 @@ def _check_time(stage: Stage) -> None:
         raise _Refusal("RequestTimeTooSkewed", "The difference is too large.")
 
 
-_BYTES = "surrogateescape"  # what is no UTF-8 stays as it is
-
-
 def _signature(stage: Stage, claim: _Claim, key: str) -> str:
     """Return the signature that the request should have."""
     query = parse_qsl(stage.raw_query, keep_blank_values=True, errors=_BYTES)
@@ -200,10 +198,10 @@ def _signature(stage: Stage, claim: _Claim, key: str) -> str:
     scope = f"{claim.day}/{claim.region}/{claim.service}/aws4_request"
     digest = hashlib.sha256("\n".join(canonical).encode()).hexdigest()
     text = f"AWS4-HMAC-SHA256\n{stage.headers['x-amz-date']}\n{scope}\n{digest}"
-    made = f"AWS4{key}".encode()
+    scoped_key = f"AWS4{key}".encode()
     for part in scope.split("/"):
-        made = hmac.digest(made, part.encode(), "sha256")
-    return hmac.digest(made, text.encode(), "sha256").hex()
+        scoped_key = hmac.digest(scoped_key, part.encode(), "sha256")
+    return hmac.digest(scoped_key, text.encode(), "sha256").hex()
 
 
 def _quoted(text: str) -> str:

@@ -11,6 +11,7 @@ import secrets
 import time
 from base64 import b64encode
 from collections.abc import Callable
+from functools import wraps
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from outkey.spar.approval import REDIRECT
@@ -20,7 +21,7 @@ from outkey.spar.records import OAuth1Temporary
 CONSUMER = "spar-consumer"
 CONSUMER_SECRET = "spar-consumer-secret"  # noqa: S105 - made up and public
 _FORM = "application/x-www-form-urlencoded"
-_BYTES = "surrogateescape"  # what is no UTF-8 stays as it is
+_BYTES = "surrogateescape"  # bytes that are not UTF-8 stay as they are
 _MAX_SKEW = 300
 _PARAMETER = re.compile(r'(\w+)="([^"]*)"')
 _HASHES = {"HMAC-SHA1": hashlib.sha1, "HMAC-SHA256": hashlib.sha256}
@@ -127,7 +128,20 @@ def _quoted(text: str) -> str:
     return quote(text, safe="", errors=_BYTES)
 
 
-def _refuse(stage: Stage, problem: Problem) -> None:
+def _reporting(play: Callable[[Stage], None]) -> Callable[[Stage], None]:
+    """Return a scene that reports a problem as its response."""
+
+    @wraps(play)
+    def reporting(stage: Stage) -> None:
+        try:
+            play(stage)
+        except Problem as problem:
+            _report(stage, problem)
+
+    return reporting
+
+
+def _report(stage: Stage, problem: Problem) -> None:
     """Report a problem in body and challenge; with `?words=1` in words only."""
     if stage.query.get("words") == "1":
         words = _WORDS.get(problem.name, problem.name)
@@ -141,6 +155,7 @@ def _refuse(stage: Stage, problem: Problem) -> None:
 # ── the API ───────────────────────────────────────────────────────────────────────────
 
 
+@_reporting
 def _play_api(stage: Stage) -> None:
     """Demand a signature by `spar-consumer` with a token (RFC 5849).
 
@@ -148,34 +163,24 @@ def _play_api(stage: Stage) -> None:
     reports that problem, `?words=1` in words, `?method=` demands that Signature Method,
     `?skew=` shifts the clock.
     """
-    try:
-        _verified(stage, stage.authority.oauth1.tokens.get)
-    except Problem as problem:
-        _refuse(stage, problem)
-    else:
-        stage.respond(200, {"signed_by": CONSUMER, "legs": 3})
+    _verified(stage, stage.authority.oauth1.tokens.get)
+    stage.respond(200, {"signed_by": CONSUMER, "legs": 3})
 
 
+@_reporting
 def _play_two_legs(stage: Stage) -> None:
     """Demand a signature by `spar-consumer` alone, without a token."""
-    try:
-        _verified(stage, lambda token: None if token else "")
-    except Problem as problem:
-        _refuse(stage, problem)
-    else:
-        stage.respond(200, {"signed_by": CONSUMER, "legs": 2})
+    _verified(stage, lambda token: None if token else "")
+    stage.respond(200, {"signed_by": CONSUMER, "legs": 2})
 
 
 # ── three legs ────────────────────────────────────────────────────────────────────────
 
 
+@_reporting
 def _play_initiate(stage: Stage) -> None:
     """Issue temporary credentials (RFC 5849 §2.1); the callback may be `oob`."""
-    try:
-        callback = _checked_callback(stage)
-    except Problem as problem:
-        _refuse(stage, problem)
-        return
+    callback = _checked_callback(stage)
     token = f"spar-temporary-{secrets.token_hex(8)}"
     secret = secrets.token_hex(16)
     stage.authority.oauth1.temporary[token] = OAuth1Temporary(secret, callback)
@@ -212,20 +217,17 @@ def _play_authorize(stage: Stage) -> None:
         text = f"The verifier is {temporary.verifier}\n" if agrees else "Refused\n"
         stage.respond(200, text.encode(), kind="text/plain")
         return
-    answer = {"oauth_token": token, "oauth_verifier": temporary.verifier}
-    query = urlencode(answer if agrees else {"denied": token})
+    consent = {"oauth_token": token, "oauth_verifier": temporary.verifier}
+    query = urlencode(consent if agrees else {"denied": token})
     mark = "&" if "?" in temporary.callback else "?"
     location = f"{temporary.callback}{mark}{query}"
     stage.respond(302, b"", ("Location", location), kind="text/html")
 
 
+@_reporting
 def _play_token(stage: Stage) -> None:
     """Exchange temporary credentials and a verifier for a token (RFC 5849 §2.3)."""
-    try:
-        temporary = _authorized_token(stage)
-    except Problem as problem:
-        _refuse(stage, problem)
-        return
+    temporary = _authorized_token(stage)
     del stage.authority.oauth1.temporary[temporary]
     token = f"spar-token-{secrets.token_hex(8)}"
     secret = secrets.token_hex(16)

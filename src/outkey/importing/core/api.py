@@ -134,7 +134,7 @@ def _source_of_token(request: SeenRequest, report: ImportReport) -> Auth | None:
 
 def _encoded_header(requests: Iterable[SeenRequest]) -> TokenAuth | None:
     """Return the header with user name and token in Base64, beside no other type."""
-    found: TokenAuth | None = None
+    encoded: TokenAuth | None = None
     for request in requests:
         if request.auth or request.header("Authorization"):
             return None
@@ -142,8 +142,8 @@ def _encoded_header(requests: Iterable[SeenRequest]) -> TokenAuth | None:
             pair = encoded_pair(value) if is_secret_header(name, value) else None
             if pair is not None and name.lower() != "cookie":
                 username, token = pair
-                found = found or TokenAuth(token, header=name, username=username)
-    return found
+                encoded = encoded or TokenAuth(token, header=name, username=username)
+    return encoded
 
 
 def _add_common_headers(

@@ -76,7 +76,7 @@ def encoded_pair(value: str) -> tuple[str, str] | None:
 
 
 def _signed_header(value: str, report: ImportReport) -> list[Auth]:
-    """Return what a header says that signs one request."""
+    """Return what a header states that signs one request."""
     lower = value.lower()
     if lower.startswith("oauth ") and "oauth_signature=" in lower:
         return [_oauth1_header(value, report)]
@@ -96,7 +96,7 @@ def _signed_header(value: str, report: ImportReport) -> list[Auth]:
 
 
 def _oauth1_header(value: str, report: ImportReport) -> OAuth1Auth:
-    """Return what a signed header of OAuth 1.0a says; it has none of the secrets."""
+    """Return what a signed header of OAuth 1.0a states; it has none of the secrets."""
     report.note_changed(
         "Authorization", Text("OAuth 1.0a signs each request anew: enter the secrets")
     )

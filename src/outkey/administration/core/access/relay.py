@@ -196,7 +196,7 @@ class RelayedRequest(NamedTuple):
     def subject_token(self) -> Secret | None:
         """Return the token of the user that the request is sent for, if it has one.
 
-        The API does not get this header: what outkey is told stays here.
+        The API does not get this header: it is for outkey alone.
         """
         for name, value in self.headers:
             if name.lower() == SUBJECT_HEADER:

@@ -148,7 +148,7 @@ def evidence_of(sources: Iterable[Source]) -> list[Evidence]:
 
 def weakest_kind(evidence: Iterable[Evidence], facts: Iterable[str]) -> str:
     """Return how well that fact is known of which the least is known."""
-    by_fact = {found.fact: found.kind for found in evidence}
+    by_fact = {item.fact: item.kind for item in evidence}
     kinds = list(SURENESS)
     known = (by_fact.get(fact, kinds[-1]) for fact in facts)
     return max(known, key=kinds.index)

@@ -473,8 +473,8 @@ def entered_steps(values: Mapping[str, str]) -> list[tuple[int, dict[str, str]]]
 
     Without those that are to be removed, or that have no text.
     """
-    found = (_STEP_INPUT.fullmatch(name) for name in values)
-    numbers = sorted({int(match[1]) for match in found if match})
+    matches = map(_STEP_INPUT.fullmatch, values)
+    numbers = sorted({int(match[1]) for match in matches if match})
     steps = []
     for number in numbers:
         texts = {
