@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from outkey.foundation.core.errors import OutkeyError, Sealed
 from outkey.foundation.core.shared_state import SharedState, StateKind
-from outkey.foundation.core.stored_values import is_odd
-from outkey.sending.adapters.secrets.secrets_envelope import seal, unseal
-from outkey.sending.core.oauth2.token import TokenContent, TokenState
-from outkey.sending.core.vault.envelope import csrf_place, key_name_of
+from outkey.sending.adapters.tokens.sealed_states import (
+    bare_state,
+    sealed_value,
+    with_content,
+)
+from outkey.sending.core.vault.envelope import Place, csrf_place
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from outkey.foundation.core.secret import Secret
     from outkey.foundation.ports.database import Database, StateRows
     from outkey.sending.adapters.secrets.secrets_stored import Keyrings
     from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.core.oauth2.token import TokenState
     from outkey.sending.ports.sending import Tokens
 
 
 class StoredCsrfTokens:
-    """Seals CSRF tokens and their cookies, each for its configuration and origin.
-
-    One that cannot be opened, as after its key was retired, is as good as none: another
-    one is fetched.
-    """
+    """Seals CSRF tokens and their cookies, each for its configuration and origin."""
 
     def __init__(self, states: StateRows, keys: Keyrings, database: Database) -> None:
         self._states = states
@@ -63,39 +58,16 @@ class StoredCsrfTokens:
 
     def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
         stored = self._stored(configuration)
-        value = stored.value
-        if is_odd(value) or "serial" not in value:
-            return TokenState(stored.generation)
-        serial = int(value["serial"])
-        content = self._content(configuration, value) if opened else None
-        try:
-            return TokenState.from_facts(
-                value["facts"], stored.generation, serial, content
-            )
-        except ValueError:
-            return TokenState(stored.generation, serial)
+        state = bare_state(stored)
+        if not opened:
+            return state
+        place = _place(configuration, state.serial)
+        return with_content(state, stored, place, self._keys)
 
     def swap(
         self, configuration: Configuration, before: TokenState, after: TokenState
     ) -> TokenState | None:
-        origin = configuration.token_binding
-        if after.serial != before.serial:
-            sealed = ""
-            if after.content is not None:
-                place = csrf_place(configuration.record, after.serial, origin)
-                packed = seal(after.content.packed(), place, self._keys.fresh())
-                sealed = b64encode(packed).decode()
-        else:
-            stored = self._stored(configuration)
-            if stored.generation != before.generation:
-                return None
-            sealed = str(stored.value.get("sealed", ""))
-        value = {
-            "serial": after.serial,
-            "origin": origin,
-            "sealed": sealed,
-            "facts": after.facts(),
-        }
+        value = sealed_value(after, _place(configuration, after.serial), self._keys)
         is_stored = self._states.swap(
             StateKind.CSRF, configuration.record, before.generation, value
         )
@@ -105,19 +77,6 @@ class StoredCsrfTokens:
         key = configuration.record
         return self._states.read(StateKind.CSRF, [key]).get(key, SharedState())
 
-    def _content(
-        self, configuration: Configuration, value: Mapping[str, Any]
-    ) -> TokenContent | None:
-        """Return the token itself; None for one of another origin or another key."""
-        origin = configuration.token_binding
-        if not value["sealed"] or value["origin"] != origin:
-            return None
-        try:
-            sealed = b64decode(str(value["sealed"]), validate=True)
-            place = csrf_place(configuration.record, int(value["serial"]), origin)
-            ring = self._keys.ring(key_name_of(sealed))
-            return TokenContent.unpacked(unseal(sealed, place, ring))
-        except Sealed:
-            raise
-        except (OutkeyError, ValueError):
-            return None
+
+def _place(configuration: Configuration, serial: int) -> Place:
+    return csrf_place(configuration.record, serial, configuration.token_binding)

@@ -6,18 +6,18 @@ be requested again, so none outlives its key or its end.
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from outkey.foundation.core.errors import SecretUnreadable
 from outkey.foundation.core.shared_state import SharedState, StateKind
-from outkey.foundation.core.stored_values import is_odd
-from outkey.sending.adapters.secrets.secrets_envelope import seal, unseal
-from outkey.sending.core.oauth2.token import TokenContent, TokenState, superfluous
-from outkey.sending.core.vault.envelope import Place, key_name_of
+from outkey.sending.adapters.tokens.sealed_states import (
+    bare_state,
+    sealed_value,
+    with_content,
+)
+from outkey.sending.core.oauth2.token import TokenState, superfluous
+from outkey.sending.core.vault.envelope import Place
 
 if TYPE_CHECKING:
     from outkey.foundation.ports.database import StateRows
@@ -60,7 +60,7 @@ class SubjectRows:
         by_record: dict[str, dict[str, TokenState]] = {}
         for key, stored in self._states.read(KIND).items():
             record = key.partition(":")[0]
-            by_record.setdefault(record, {})[key] = _bare_state(stored)
+            by_record.setdefault(record, {})[key] = bare_state(stored)
         for states in by_record.values():
             self._delete(superfluous(states, now))
 
@@ -104,60 +104,25 @@ class SubjectTokens:
 
     def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
         stored = self._rows.read(self._key(configuration))
-        bare = _bare_state(stored)
-        if not opened or not bare.serial:
-            return bare
-        return replace(bare, content=self._open(configuration, stored.value))
+        state = bare_state(stored)
+        if not opened:
+            return state
+        place = self._place(configuration, state.serial)
+        return with_content(state, stored, place, self._keys)
 
     def swap(
         self, configuration: Configuration, before: TokenState, after: TokenState
     ) -> TokenState | None:
-        origin = configuration.token_binding
-        sealed = ""
-        if after.content is not None:
-            place = self._place(configuration, after.serial, origin)
-            packed = seal(after.content.packed(), place, self._keys.fresh())
-            sealed = b64encode(packed).decode("ascii")
-        state = replace(after, generation=before.generation + 1)
-        value = {
-            "serial": state.serial,
-            "origin": origin,
-            "sealed": sealed,
-            "facts": state.facts(),
-        }
+        place = self._place(configuration, after.serial)
+        value = sealed_value(after, place, self._keys)
         key = self._key(configuration)
-        is_stored = self._rows.swap(key, before.generation, value, self.now())
-        return state if is_stored else None
+        if not self._rows.swap(key, before.generation, value, self.now()):
+            return None
+        return replace(after, generation=before.generation + 1)
 
     def _key(self, configuration: Configuration) -> str:
         return f"{configuration.record}:{self._mark}"
 
-    def _place(self, configuration: Configuration, serial: int, origin: str) -> Place:
-        return Place("token", configuration.record, self._mark, serial, origin)
-
-    def _open(
-        self, configuration: Configuration, value: Mapping[str, Any]
-    ) -> TokenContent | None:
-        """Return the content; None where it cannot be used, so that it is replaced."""
+    def _place(self, configuration: Configuration, serial: int) -> Place:
         origin = configuration.token_binding
-        if not value["sealed"] or value["origin"] != origin:
-            return None
-        place = self._place(configuration, value["serial"], origin)
-        with suppress(SecretUnreadable, ValueError):  # changed in the database
-            sealed = b64decode(value["sealed"], validate=True)
-            ring = self._keys.ring(key_name_of(sealed))
-            return TokenContent.unpacked(unseal(sealed, place, ring))
-        return None
-
-
-def _bare_state(stored: SharedState) -> TokenState:
-    """Return a state without its content; an odd one is empty, and is replaced."""
-    if not stored.value or is_odd(stored.value):
-        return TokenState(stored.generation)
-    try:
-        serial = stored.value["serial"]
-        return TokenState.from_facts(
-            stored.value["facts"], stored.generation, serial, None
-        )
-    except ValueError:
-        return TokenState(stored.generation)
+        return Place("token", configuration.record, self._mark, serial, origin)

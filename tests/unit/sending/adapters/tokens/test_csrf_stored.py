@@ -1,0 +1,56 @@
+"""CSRF tokens in shared states: sealed, and replaced where they cannot be opened."""
+
+from dataclasses import replace
+
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.shared_state import StateKind
+from outkey.sending.adapters.secrets.keyring import new_keyring
+from outkey.sending.adapters.tokens.csrf_stored import StoredCsrfTokens
+from outkey.sending.core.oauth2.token import TokenState
+from outkey.testing import configuration
+from outkey.testing.contracts_tokens import RESPONSE
+from outkey.testing.fakes.basic import FixedRing
+
+ACME = replace(configuration(), record="0" * 32)
+
+
+class World:
+    def __init__(self) -> None:
+        self.states = MemoryStateRows()
+        self.ring = FixedRing(new_keyring())
+        self.tokens = StoredCsrfTokens(self.states, self.ring, None)  # type: ignore[arg-type]
+
+    def grant(self) -> TokenState:
+        granted = TokenState().granted(RESPONSE, at=0.0, default_lifetime=60.0)
+        state = self.tokens.swap(ACME, TokenState(), granted)
+        assert state is not None
+        return state
+
+
+def test_a_csrf_token_is_not_stored_in_plain_text() -> None:
+    world = World()
+    state = world.grant()
+    assert "an-access-token" not in repr(world.states.read(StateKind.CSRF))
+    assert world.tokens.read(ACME) == state
+
+
+def test_a_csrf_token_of_another_configuration_does_not_open() -> None:
+    world = World()
+    world.grant()
+    [stored] = world.states.read(StateKind.CSRF).values()
+    other = replace(ACME, record="1" * 32)
+    world.states.put(StateKind.CSRF, {other.record: stored.value})
+    assert world.tokens.read(other).content is None
+
+
+def test_a_csrf_token_of_a_retired_key_is_replaced() -> None:
+    world = World()
+    world.grant()
+    former = world.ring.kept.primary.name
+    ring, key = world.ring.kept.add()
+    world.ring.kept = ring.promote(key.name).retire(former, secrets=0)
+    state = world.tokens.read(ACME)
+    assert state.content is None
+    granted = state.granted(RESPONSE, at=0.0, default_lifetime=60.0)
+    assert world.tokens.swap(ACME, state, granted) is not None
+    assert world.tokens.read(ACME).content is not None
