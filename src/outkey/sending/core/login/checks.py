@@ -97,11 +97,7 @@ def _refuse_body(
     if not set(needed) & set(placeholders_in(template)):
         raise BY_PATH[path].refuse(
             Text("has no placeholder for a secret"),
-            hint=Text(
-                "Write {names} where the value belongs; a secret is never written here"
-                " itself.",
-                names=in_braces(needed),
-            ),
+            hint=_hint_of_placeholders(needed),
         )
     if configuration.login.format is BodyFormat.JSON:
         refuse_other_than_json(path, template)
@@ -133,6 +129,14 @@ def refuse_unknown_names(
 def in_braces(names: Sequence[str]) -> str:
     """Return names as placeholders."""
     return ", ".join(f"{{{name}}}" for name in names)
+
+
+def _hint_of_placeholders(names: Sequence[str]) -> Text:
+    """Return the advice to write placeholders in the place of secrets."""
+    return Text(
+        "Write {names} where the value belongs; a secret is never written here itself.",
+        names=in_braces(names),
+    )
 
 
 def refuse_other_than_json(path: str, template: str, place: str = "") -> None:
@@ -173,11 +177,7 @@ def refuse_unusable_steps(configuration: Configuration) -> None:
     if not used & {*SECRETS_OF_LOGIN}:
         raise BY_PATH[STEPS].refuse(
             Text("have no placeholder for a secret"),
-            hint=Text(
-                "Write {names} where the value belongs; a secret is never written here"
-                " itself.",
-                names=in_braces(SECRETS_OF_LOGIN),
-            ),
+            hint=_hint_of_placeholders(SECRETS_OF_LOGIN),
         )
     token = placeholders_in(configuration.login.token)
     if configuration.login.fills_token:
@@ -233,11 +233,7 @@ def _refuse_unusable_header(place: StepPlace, name: str, template: str) -> None:
         raise BY_PATH[STEPS].refuse(
             Text("have a credential in the header {name}, in plain text", name=name),
             place=place.field("headers"),
-            hint=Text(
-                "Write {names} where the value belongs; a secret is never written here"
-                " itself.",
-                names=in_braces(SECRETS_OF_LOGIN),
-            ),
+            hint=_hint_of_placeholders(SECRETS_OF_LOGIN),
         )
 
 

@@ -20,12 +20,12 @@ from outkey.sending.core.login.template import fill_text
 from outkey.sending.core.oauth2.responses import (
     MAX_LIFE,
     MAX_RESPONSE,
-    REDIRECTED,
     REFRESH_GRAMMAR,
     TokenResponse,
     read_moment,
     read_number,
     read_secret,
+    reason_in_status,
     token_text,
 )
 from outkey.sending.core.request.headers import tidy_token
@@ -36,7 +36,6 @@ Finder = Callable[[object], object]
 Compiler = Callable[[str, str], Finder]  # of an expression, and the field that has it
 # 400 and 422 are how many frameworks respond to wrong credentials.
 REFUSING = frozenset({400, 401, 403, 422})
-_MISSING = frozenset({404, 405, 410})
 _EXACT_DIGITS = 20
 _ERRORS = ("error", "errors", "fault")
 _FAILED = frozenset({"error", "fail", "fails", "failed", "failure"})  # JSend, others
@@ -133,15 +132,9 @@ def read_login(  # noqa: PLR0913 - a response, and what the steps before have br
 
 def reason_of_status(status: int) -> str:
     """Return why a response of this status, from 300 on, has no token."""
-    if status < 400:
-        return REDIRECTED
     if status in REFUSING:
         return LOGIN_REFUSED
-    if status == 429:
-        return "rate_limited"
-    if status >= 500:
-        return "server_error"
-    return "not_found" if status in _MISSING else "refused"
+    return reason_in_status(status) or "refused"
 
 
 def _reason_of_missing_token(

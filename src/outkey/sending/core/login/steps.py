@@ -38,7 +38,7 @@ from outkey.sending.core.request.assembly import (
     checked_value,
     with_rows,
 )
-from outkey.sending.core.request.cookies import Jar, cookie_header, with_cookies
+from outkey.sending.core.request.cookies import Jar, cookie_header, jar_after
 from outkey.sending.core.request.headers import with_composed_headers
 from outkey.sending.core.request.message import (
     Header,
@@ -181,7 +181,7 @@ def after_step(
     cookies = progress.cookies
     origin = location_of(configuration, place).origin
     if configuration.login.cookies and origin == configuration.base.origin:
-        cookies = with_cookies(cookies, response, origin.host, now)
+        cookies = jar_after(cookies, response, origin.host, now)
     return LoginProgress(taken, cookies, document)
 
 

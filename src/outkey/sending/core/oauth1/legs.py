@@ -27,6 +27,7 @@ from outkey.sending.core.oauth2.responses import (
     REDIRECTED,
     TokenResponse,
     name_url,
+    reason_in_status,
     repeats,
 )
 from outkey.sending.core.request.message import Request, Response, server_time
@@ -160,12 +161,8 @@ def _reason_of(response: Response) -> str:
     problem = problems.problem_of(response)
     if problem is not None and problem.reason in _FAILURES:
         return problem.reason
-    if response.status >= 500:
-        return "server_error"
-    if response.status == 429:
-        return "rate_limited"
-    if response.status == 404:
-        return "not_found"
+    if reason := reason_in_status(response.status):
+        return reason
     return "refused" if response.status >= 400 else "no_token"
 
 

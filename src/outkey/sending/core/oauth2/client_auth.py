@@ -51,10 +51,10 @@ def prove(
     match settings.client_auth:
         case ClientAuth.BODY:
             if not settings.client_id:
-                return Proof()  # an exchange that only the subject proves
+                # An assertion (RFC 7521 §4.1) or a subject token is the only proof.
+                return Proof()
             if "client_secret" not in configuration.needed_secrets():
-                # An assertion may be the only proof (RFC 7521 §4.1).
-                return Proof(parameters=(identity,) if settings.client_id else ())
+                return Proof(parameters=(identity,))
             return Proof(parameters=(identity, ("client_secret", client_secret())))
         case ClientAuth.BASIC | ClientAuth.BASIC_RAW as way:
             encode = _encode if way is ClientAuth.BASIC else str

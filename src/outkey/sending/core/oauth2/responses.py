@@ -38,6 +38,7 @@ _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")  # RFC 6749 §3.3
 _MAX_SCOPE = 2000
 _DOTS_OF_JWE = 4
 _MAX_FIELDS = 200
+_MISSING = frozenset({404, 405, 410})
 
 # Why there is no token, and what to do. These reasons are those of RFC 6749 §5.2 and
 # §4.1.2.1, RFC 8628 §3.5, RFC 8707 §2 and RFC 9449 §5.
@@ -446,6 +447,17 @@ def parse_document(body: bytes) -> Mapping[str, object]:
     return {}
 
 
+def reason_in_status(status: int) -> str:
+    """Return why a response of this status has no token, "" if that may differ."""
+    if 300 <= status < 400:
+        return REDIRECTED
+    if status == 429:
+        return "rate_limited"
+    if status >= 500:
+        return "server_error"
+    return "not_found" if status in _MISSING else ""
+
+
 def _error_reason(
     error: object, status: int, *, is_document: bool, has_body: bool
 ) -> str:
@@ -456,12 +468,8 @@ def _error_reason(
         )
     if isinstance(error, str) and (reason := _provider_reason(error)):
         return reason
-    if status == 429:
-        return "rate_limited"
-    if status >= 500:
-        return "server_error"
-    if status in {404, 405, 410}:
-        return "not_found"
+    if reason := reason_in_status(status):
+        return reason
     # glewlwyd responds to a wrong secret with an empty 403.
     if status == 401 or (status == 403 and not has_body):
         return "invalid_client"

@@ -18,7 +18,7 @@ COOKIE_SEPARATOR = "; "
 Jar = Mapping[str, Secret]
 
 
-def with_cookies(jar: Jar, response: Response, host: str, now: float) -> Jar:
+def jar_after(jar: Jar, response: Response, host: str, now: float) -> Jar:
     """Return the cookies after a response: those that it set, replaced and deleted.
 
     All are for one host: paths and `Secure` say nothing else about it, since the login

@@ -15,10 +15,11 @@ from outkey.sending.core.oauth2.responses import (
     REDIRECTED,
     TokenResponse,
     name_url,
+    reason_in_status,
     token_text,
 )
 from outkey.sending.core.request.assembly import Call
-from outkey.sending.core.request.cookies import cookie_header, with_cookies
+from outkey.sending.core.request.cookies import cookie_header, jar_after
 from outkey.sending.core.request.message import (
     Header,
     Request,
@@ -71,7 +72,7 @@ def read_csrf_token(
     text = response.headers.get(configuration.csrf.header).strip()
     if text.lower() in _WORDS:
         raise csrf_failure("no_token")
-    cookies = with_cookies({}, response, configuration.base.origin.host, now)
+    cookies = jar_after({}, response, configuration.base.origin.host, now)
     return TokenResponse(
         access=Secret(text).derive(token_text),
         refresh=None,
@@ -84,15 +85,9 @@ def read_csrf_token(
 
 def _reason_of_status(status: int) -> str:
     """Return why a response of this status has no token."""
-    if status < 400:
-        return REDIRECTED
     if status == 401:
         return REFUSED_CREDENTIALS
-    if status == 404:
-        return "not_found"
-    if status == 429:
-        return "rate_limited"
-    return "server_error" if status >= 500 else "refused"
+    return reason_in_status(status) or "refused"
 
 
 def csrf_failure(reason: str, their_time: float | None = None) -> OutkeyError:
