@@ -21,15 +21,12 @@ from outkey.sending.core.configuration.configuration import STS_URL
 from outkey.sending.core.configuration.sections import AwsSettings
 from outkey.sending.core.oauth2.grants import common_headers, form_body
 from outkey.sending.core.oauth2.responses import (
-    FAILURES,
     REDIRECTED,
     TokenResponse,
-    name_url,
+    failure_elsewhere,
     repeats,
 )
 from outkey.sending.core.request.message import Request, Response, server_time
-from outkey.sending.core.request.proxy import FAILURES as PROXY_FAILURES
-from outkey.sending.core.request.proxy import proxy_failure
 
 KIND = "AWS"  # of a token that is a session
 _SERVICE = "sts"
@@ -208,14 +205,9 @@ def sts_failure(reason: str, their_time: float | None = None) -> OutkeyError:
             hint=Text("Check the STS URL."),
             field=STS_URL,
         )
-    if reason in PROXY_FAILURES:
-        return proxy_failure(reason)
-    if reason in _STS_FAILURES:
-        message, hint, field = _STS_FAILURES[reason]
-    else:
-        words = FAILURES.get(reason, FAILURES["refused"])
-        message, hint = (name_url(text, _LABEL) for text in words)
-        field = STS_URL
+    if reason not in _STS_FAILURES:
+        return failure_elsewhere({}, reason, their_time, field=STS_URL, label=_LABEL)
+    message, hint, field = _STS_FAILURES[reason]
     return TokenEndpointFailed(
         message, hint=hint, reason=reason, their_time=their_time, field=field
     )

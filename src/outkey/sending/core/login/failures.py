@@ -4,11 +4,10 @@ from outkey.foundation.core.errors import (
     LoginRefused,
     OutkeyError,
     RedirectBlocked,
-    TokenEndpointFailed,
 )
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import STEPS
-from outkey.sending.core.oauth2.responses import FAILURES, REDIRECTED, name_url
+from outkey.sending.core.oauth2.responses import REDIRECTED, failure_elsewhere
 
 LOGIN_PATH = "login.path"
 LOGIN_REFUSED = "login-refused"
@@ -80,11 +79,7 @@ def login_failure(
             hint=Text("Compare the paths of the Login tab with its documentation."),
             field=field,
         )
-    words = _FAILURES.get(reason) or FAILURES.get(reason) or _FAILURES["refused"]
     label = _LABELS[field]
     if address and reason in _AT_ADDRESS:
         label = Text("Base URL ({address})", address=address)
-    message, hint = (name_url(text, label) for text in words)
-    return TokenEndpointFailed(
-        message, hint=hint, reason=reason, their_time=their_time, field=field
-    )
+    return failure_elsewhere(_FAILURES, reason, their_time, field=field, label=label)

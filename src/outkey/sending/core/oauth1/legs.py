@@ -10,7 +10,6 @@ from urllib.parse import parse_qs
 from outkey.foundation.core.errors import (
     OutkeyError,
     RedirectBlocked,
-    TokenEndpointFailed,
     drop_traceback,
 )
 from outkey.foundation.core.origin import parse_endpoint
@@ -22,11 +21,10 @@ from outkey.sending.core.oauth1 import problems
 from outkey.sending.core.oauth1.signature import encode
 from outkey.sending.core.oauth2.grants import common_headers
 from outkey.sending.core.oauth2.responses import (
-    FAILURES,
     MAX_LIFE,
     REDIRECTED,
     TokenResponse,
-    name_url,
+    failure_elsewhere,
     reason_in_status,
     repeats,
 )
@@ -180,8 +178,4 @@ def leg_failure(
             hint=Text("Enter the URL that it redirects to, if you trust it."),
             field=path,
         )
-    words = _FAILURES.get(reason) or FAILURES.get(reason) or _FAILURES["refused"]
-    message, hint = (name_url(text, label) for text in words)
-    return TokenEndpointFailed(
-        message, hint=hint, reason=reason, their_time=their_time, field=path
-    )
+    return failure_elsewhere(_FAILURES, reason, their_time, field=path, label=label)

@@ -318,6 +318,28 @@ def pushed_failure(failed: OutkeyError) -> OutkeyError:
     return failure(reason)
 
 
+def failure_elsewhere(
+    own: Mapping[str, tuple[Text, Text]],
+    reason: str,
+    their_time: float | None,
+    *,
+    field: str,
+    label: str,
+) -> OutkeyError:
+    """Return the error for a reason at another URL than the Token URL.
+
+    `own` are messages and hints that are worded for that URL.
+    """
+    if reason in PROXY_FAILURES:
+        return proxy_failure(reason)
+    words = own.get(reason) or FAILURES.get(reason)
+    words = words or own.get("refused") or FAILURES["refused"]
+    message, hint = (name_url(text, label) for text in words)
+    return TokenEndpointFailed(
+        message, hint=hint, reason=reason, their_time=their_time, field=field
+    )
+
+
 def name_url(text: Text, label: str) -> Text:
     """Return a message or hint of `failure` with another URL than the Token URL."""
     return build_text(text.template, {**text.values, "url": label})

@@ -4,17 +4,15 @@ from outkey.foundation.core.errors import (
     LoginRefused,
     OutkeyError,
     RedirectBlocked,
-    TokenEndpointFailed,
     drop_traceback,
 )
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth2.responses import (
-    FAILURES,
     REDIRECTED,
     TokenResponse,
-    name_url,
+    failure_elsewhere,
     reason_in_status,
     token_text,
 )
@@ -105,8 +103,6 @@ def csrf_failure(reason: str, their_time: float | None = None) -> OutkeyError:
             hint=Text("Compare the CSRF path with the documentation of the API."),
             field=CSRF_PATH,
         )
-    words = _FAILURES.get(reason) or FAILURES.get(reason) or _FAILURES["refused"]
-    message, hint = (name_url(text, _LABEL) for text in words)
-    return TokenEndpointFailed(
-        message, hint=hint, reason=reason, their_time=their_time, field=CSRF_PATH
+    return failure_elsewhere(
+        _FAILURES, reason, their_time, field=CSRF_PATH, label=_LABEL
     )
