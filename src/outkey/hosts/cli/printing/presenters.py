@@ -9,8 +9,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from outkey.foundation.core.errors import resume_hint
-from outkey.foundation.core.fields.field_kinds import Field
+from outkey.foundation.core.fields.field_kinds import Field, Kind
 from outkey.foundation.core.limited_json import read_limited_json
+from outkey.foundation.core.toml.text import toml_value
 from outkey.hosts.cli.printing.output import (
     print_line,
     visible,
@@ -84,6 +85,10 @@ def value_text(setting: Field, value: object) -> str:
     """Return the value of a setting as one text."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key} = {text}" for key, text in value.items())
+    if setting.kind is Kind.TABLES and isinstance(value, tuple):
+        return "\n".join(map(toml_value, value))
+    if isinstance(value, tuple):
+        return ", ".join(value)
     if isinstance(value, bool):
         return "true" if value else "false"  # as in TOML
     if setting.is_nullable and value == "":
