@@ -122,9 +122,14 @@ def authorization_url(configuration: Configuration, temporary: TemporaryToken) -
 
 
 @drop_traceback  # its traceback would hold the response
-def read_temporary(response: Response) -> TemporaryToken:
-    """Return the temporary credentials of a response, or raise why there are none."""
-    return TemporaryToken(*_read_pair(response, REQUEST_URL))
+def read_temporary(response: Response, secrets: list[Secret]) -> TemporaryToken:
+    """Return the temporary credentials of a response, or raise why there are none.
+
+    The token repeats none of `secrets`, since it is shown in the browser's URL.
+    """
+    token, secret = _read_pair(response, REQUEST_URL)
+    _refuse_own_secret(token, secrets, REQUEST_URL)
+    return TemporaryToken(token, secret)
 
 
 @drop_traceback
@@ -136,9 +141,13 @@ def read_access(
     A token of OAuth 1.0a states no end.
     """
     token, secret = _read_pair(response, ACCESS_URL)
-    if any(repeats(token, ours) for ours in secrets):
-        raise leg_failure("own_secret", path=ACCESS_URL)
+    _refuse_own_secret(token, secrets, ACCESS_URL)
     return TokenResponse(token, None, "OAuth", MAX_LIFE, ""), secret
+
+
+def _refuse_own_secret(token: Secret, secrets: list[Secret], path: str) -> None:
+    if any(repeats(token, ours) for ours in secrets):
+        raise leg_failure("own_secret", path=path)
 
 
 def _read_pair(response: Response, path: str) -> tuple[Secret, Secret]:

@@ -58,7 +58,7 @@ class OAuth1Source(TokenSource):
         parameters = (("oauth_callback", callback),)
         response = yield from self._send(REQUEST_URL, credentials, parameters)
         try:
-            return read_temporary(response)
+            return read_temporary(response, self._entered())
         except errors.TokenEndpointFailed as error:
             self._explain(response, [], error)
             raise

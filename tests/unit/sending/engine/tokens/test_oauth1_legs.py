@@ -419,3 +419,20 @@ def test_a_token_is_kept_for_its_application_only() -> None:
     other = configuration(**(LEGS | {"oauth1.consumer_key": "another"}))  # type: ignore[arg-type]
     actions = session.fake.sender.token_actions(other)
     assert actions.status().state is State.NONE
+
+
+def test_a_request_url_that_repeats_the_consumer_secret_leads_no_browser_there() -> (
+    None
+):
+    shop = Shop()
+    shop.other["/initiate"] = form(
+        "oauth_token=the-consumer-secret&oauth_token_secret=other"
+    )
+    fake = fake_gateway(configuration(**LEGS), responses=shop, secrets=SECRETS)
+    with pytest.raises(TokenEndpointFailed) as caught:
+        fake.token("acme").request_legs(OUT_OF_BAND)
+    assert (caught.value.reason, caught.value.field) == (
+        "own_secret",
+        "oauth1.request_url",
+    )
+    assert "the-consumer-secret" not in str(caught.value)
