@@ -84,6 +84,26 @@ def test_each_request_is_sent_for_its_user(outkey: Terminal, spar: Spar) -> None
     assert not any(find(database, token) for token in USERS.values())
 
 
+def test_a_removed_configuration_leaves_no_token_of_a_user(
+    outkey: Terminal, spar: Spar
+) -> None:
+    prepare(outkey, spar)
+    sent = ("request", "acme", "/oauth/api", "--subject-token", "env:ALICE")
+    assert outkey(*sent, **USERS).code == 0
+    assert stored_users(outkey) == 1
+    assert outkey("delete", "acme", "--yes").code == 0
+    assert stored_users(outkey) == 0
+
+
+def stored_users(outkey: Terminal) -> int:
+    """Return how many tokens of users are in the database."""
+    counting = "SELECT count(*) FROM outkey_sharedstate WHERE kind = 'subject_token'"
+    path = outkey.home / "data" / "outkey.sqlite3"
+    with closing(sqlite3.connect(path)) as database:
+        [count] = database.execute(counting).fetchone()
+    return int(count)
+
+
 @pytest.mark.parametrize(
     "command", [("request", "acme", "/oauth/api"), ("token", "renew", "acme")]
 )

@@ -123,7 +123,7 @@ class TokensContract(ABC):
             granted = TokenState().granted(RESPONSE, at=at, default_lifetime=10.0)
             one = tokens.of_subject(Secret(user))
             assert one.swap(acme, TokenState(), granted) is not None
-        tokens.prune_subjects()
+        tokens.prune_ended()
         assert tokens.subjects(acme) == 1
         assert tokens.of_subject(Secret("alice")).read(acme).content is not None
 

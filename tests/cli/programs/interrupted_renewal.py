@@ -67,8 +67,8 @@ class InterruptedTokens:
     def delete_subjects(self, configuration: Configuration) -> None:
         self._tokens.delete_subjects(configuration)
 
-    def prune_subjects(self) -> None:
-        self._tokens.prune_subjects()
+    def prune_ended(self) -> None:
+        self._tokens.prune_ended()
 
     def mark(self, secret: Secret, before: str) -> str:
         return self._tokens.mark(secret, before)

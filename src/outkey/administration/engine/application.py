@@ -145,6 +145,7 @@ class Application:
             self.policy,
             self.sender.context.paths,
             self._webhooks_naming,
+            self.sender.context.tokens,
         )
 
     def _webhooks_naming(self) -> NamingWebhooks | None:

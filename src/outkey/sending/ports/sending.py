@@ -89,8 +89,8 @@ class Tokens(Protocol):
     def delete_subjects(self, configuration: Configuration) -> None:
         """Delete the tokens of all users of a configuration."""
 
-    def prune_subjects(self) -> None:
-        """Delete the tokens of users that have ended."""
+    def prune_ended(self) -> None:
+        """Delete the tokens of users, and the CSRF tokens, that have ended."""
 
     def mark(self, secret: Secret, before: str) -> str:
         """Return a keyed hash of a secret, by which the same one is known again.

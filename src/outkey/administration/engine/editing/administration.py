@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from outkey.sending.engine.connection_test import Report
     from outkey.sending.engine.exchange.sender import Sender
     from outkey.sending.engine.tokens.actions import TokenActions
-    from outkey.sending.ports.sending import Audit
+    from outkey.sending.ports.sending import Audit, Tokens
     from outkey.sending.ports.storage import SecretStore
     from outkey.sync.core.databases.section import OtherDatabase
     from outkey.sync.core.line.line import SyncLine
@@ -62,6 +62,7 @@ class Administration:
     paths: PathCompiler | None = None  # without it, expressions are not checked here
     # None: there are no webhooks.
     webhooks: Callable[[], NamingWebhooks | None] = lambda: None
+    tokens: Tokens | None = None  # without it, no tokens of users are stored
 
     def note(
         self, tag: Tag, configuration: str = "", *fields: str, key: str = ""
@@ -169,7 +170,7 @@ class Administration:
 
         ConfigError if a webhook needs it: its sender would get errors from then on.
         """
-        self.registry.get(name)
+        configuration = self.registry.get(name)
         lines = [
             line.name
             for line in self.registry.timetable()
@@ -179,6 +180,8 @@ class Administration:
         self.note(Tag.CONFIGURATION_REMOVED, name)
         pairs = self._note_pairs(settings, lines)
         with self.registry.transaction():
+            if self.tokens is not None:
+                self.tokens.delete_subjects(configuration)
             self.registry.remove(name)
             settings.remove_pairs(pairs)
 

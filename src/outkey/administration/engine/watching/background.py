@@ -109,7 +109,7 @@ class BackgroundWork:
         ports.runs.prune(ports.runs.now() - age)
         ports.prune_deliveries(ports.runs.now() - age)
         ports.delete_older_than(days)
-        ports.sender.context.tokens.prune_subjects()
+        ports.sender.context.tokens.prune_ended()
 
 
 def verify_due(

@@ -49,8 +49,16 @@ class StoredCsrfTokens:
     def delete_subjects(self, configuration: Configuration) -> None:
         """Delete nothing."""
 
-    def prune_subjects(self) -> None:
-        """Delete nothing."""
+    def prune_ended(self) -> None:
+        """Delete those that have ended, also those of removed configurations."""
+        now = self.now()
+        ended = [
+            key
+            for key, stored in self._states.read(StateKind.CSRF).items()
+            if not bare_state(stored).is_of_use(now)
+        ]
+        if ended:
+            self._states.put(StateKind.CSRF, dict.fromkeys(ended))
 
     def mark(self, secret: Secret, before: str) -> str:
         """Refuse to mark a secret: no CSRF token is entered."""

@@ -70,7 +70,7 @@ class MemoryTokens:
             if key[0] == name and key[1] not in {"", CSRF}
         ]
 
-    def prune_subjects(self) -> None:
+    def prune_ended(self) -> None:
         with self._lock:
             for name in {key[0] for key in self._states}:
                 self._prune(name)

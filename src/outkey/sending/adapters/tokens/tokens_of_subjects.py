@@ -96,7 +96,7 @@ class SubjectTokens:
         self.of_subject = tokens.of_subject
         self.subjects = tokens.subjects
         self.delete_subjects = tokens.delete_subjects
-        self.prune_subjects = tokens.prune_subjects
+        self.prune_ended = tokens.prune_ended
 
     def csrf(self) -> SubjectTokens:
         mark = f"{self._mark}{CSRF}"

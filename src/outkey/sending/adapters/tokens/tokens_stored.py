@@ -75,8 +75,9 @@ class StoredTokens:
     def delete_subjects(self, configuration: Configuration) -> None:
         self._subjects.delete(configuration.record)
 
-    def prune_subjects(self) -> None:
+    def prune_ended(self) -> None:
         self._subjects.prune(self.now())
+        self.csrf().prune_ended()
 
     def mark(self, secret: Secret, before: str) -> str:
         """Return the hash with a key that is derived from one of the ring.

@@ -1,6 +1,7 @@
 """CSRF tokens in shared states: sealed, and replaced where they cannot be opened."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.shared_state import StateKind
@@ -18,7 +19,9 @@ class World:
     def __init__(self) -> None:
         self.states = MemoryStateRows()
         self.ring = FixedRing(new_keyring())
-        self.tokens = StoredCsrfTokens(self.states, self.ring, None)  # type: ignore[arg-type]
+        self.clock = SimpleNamespace(now=lambda: self.at)
+        self.at = 0.0
+        self.tokens = StoredCsrfTokens(self.states, self.ring, self.clock)  # type: ignore[arg-type]
 
     def grant(self) -> TokenState:
         granted = TokenState().granted(RESPONSE, at=0.0, default_lifetime=60.0)
@@ -54,3 +57,14 @@ def test_a_csrf_token_of_a_retired_key_is_replaced() -> None:
     granted = state.granted(RESPONSE, at=0.0, default_lifetime=60.0)
     assert world.tokens.swap(ACME, state, granted) is not None
     assert world.tokens.read(ACME).content is not None
+
+
+def test_a_csrf_token_is_deleted_after_it_has_ended() -> None:
+    world = World()
+    world.grant()
+    world.at = 59.0
+    world.tokens.prune_ended()
+    assert world.tokens.read(ACME).content is not None
+    world.at = 61.0
+    world.tokens.prune_ended()
+    assert world.states.read(StateKind.CSRF) == {}

@@ -105,7 +105,7 @@ def test_the_oldest_of_too_many_users_are_deleted(
     for user in ("alice", "bob", "carol", "dave", "eve"):
         world.grant(user)
         world.clock.advance(1)
-    world.tokens.prune_subjects()
+    world.tokens.prune_ended()
     assert world.tokens.subjects(world.acme) == 3
     assert world.read("alice").content is None
     assert world.read("eve").content is not None
