@@ -53,7 +53,7 @@ unpack() {
   )
 }
 
-set -- glewlwyd docker-registry squid tinyproxy=tinyproxy-bin apache2=apache2-bin lighttpd prometheus caddy
+set -- glewlwyd docker-registry squid tinyproxy=tinyproxy-bin apache2=apache2-bin lighttpd prometheus caddy qbittorrent-nox
 number=0
 for peer in "$@"; do
   number=$((number + 1))
