@@ -75,12 +75,18 @@ def _clues_of_sameness(evidence: Evidence) -> Iterator[Clue]:
     """Yield why credentials make no difference.
 
     With 403 the specification's meaning comes first: everybody may be refused, or the
-    credentials are not recognized. With 401 many servers respond the same to wrong
-    credentials and to none, and to credentials in a place where they do not look; a
-    server that knows Basic nearly always has a challenge for it.
+    credentials are not recognized. The token of a login is rather not found, as with
+    the cookie of qBittorrent by another name. With 401 many servers respond the same to
+    wrong credentials and to none, and to credentials in a place where they do not look;
+    a server that knows Basic nearly always has a challenge for it.
     """
     text = Text("Without credentials the response is the same.")
-    if evidence.status == 403:
+    if evidence.status == 403 and evidence.configuration.uses_login:
+        # The API has just issued the token, so its value is hardly wrong.
+        clue = not_read_clue(64, text, evidence)
+        yield replace(clue, rivals=("forbidden",), distinction=_ANOTHER_REQUEST)
+        yield Clue(63, "forbidden", text)
+    elif evidence.status == 403:
         yield Clue(
             63,
             "forbidden",

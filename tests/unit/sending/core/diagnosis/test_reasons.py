@@ -832,6 +832,17 @@ def test_credentials_that_make_no_difference_are_told_as_they_are_sent(
     assert f"Sent here: {sent}" in remedies["credentials-not-read"]
 
 
+def test_the_token_of_a_login_that_makes_no_difference_is_not_read() -> None:
+    values = {name: value for name, value in LOGIN.items() if name != "base_url"}
+    everybody = Response(403, body=b"Forbidden")
+    one = Exchange(
+        "", "", 403, body="Forbidden", values=values, secrets={}, anonymous=everybody
+    )
+    first, second, *_ = found_in(one).suspicions
+    assert (first.reason.id, first.certainty) == ("credentials-not-read", "either")
+    assert second.reason.id == "forbidden"
+
+
 @pytest.mark.parametrize("status", [401, 403])
 def test_without_credentials_the_scheme_that_is_asked_for_is_named(status: int) -> None:
     headers = {"WWW-Authenticate": 'Basic realm="x", Private key="0900"'}
