@@ -82,7 +82,6 @@ def lend(  # noqa: PLR0913 - the parts of a request
 
     The body is None where it will come from a stream.
     """
-    was_refused = rejected is not None
     token = None
     try:
         manager = token_manager(context, configuration, subject)
@@ -97,12 +96,11 @@ def lend(  # noqa: PLR0913 - the parts of a request
         )
         if configuration.is_scripted or configuration.signs_for_aws:
             request = _signable_request(configuration, request, url, body)
-        if configuration.signs_for_aws:
-            _refuse_unknown_values(request, existing_headers)
+        if configuration.signs_for_aws and not isinstance(existing_headers, Mapping):
+            _refuse_unknown_values(request)
         if configuration.fetches_token:
-            token = yield from manager.get(
-                TokenRequest(rejected, token_was_refused=was_refused)
-            )
+            needed = TokenRequest(rejected, token_was_refused=rejected is not None)
+            token = yield from manager.get(needed)
         request = authenticated_request(
             request,
             configuration,
@@ -126,7 +124,7 @@ def lend(  # noqa: PLR0913 - the parts of a request
         started=context.clock.monotonic(),
         revision=configuration.revision,
         token=token,
-        renewed=was_refused,
+        renewed=rejected is not None,
         subject=subject,
     )
 
@@ -226,10 +224,8 @@ def _signable_request(
     return request._replace(body=body)
 
 
-def _refuse_unknown_values(request: Request, existing_headers: Iterable[str]) -> None:
+def _refuse_unknown_values(request: Request) -> None:
     """Refuse headers that have to be signed, where only their names are known."""
-    if isinstance(existing_headers, Mapping):
-        return
     names = [header.name for header in request.headers if is_signed(header.name)]
     if names:
         raise ConfigError(

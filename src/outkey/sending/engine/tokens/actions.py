@@ -134,6 +134,10 @@ class TokenActions:
             error=error,
         )
 
+    def last_error(self, status: TokenStatus) -> OutkeyError | None:
+        """Return the error of the last renewal, if it failed."""
+        return self._manager.failure(status.error) if status.error else None
+
     def possible(self, status: TokenStatus) -> set[TokenAction]:
         """Return the actions that a token of this status allows, permissions aside."""
         configuration = self.configuration

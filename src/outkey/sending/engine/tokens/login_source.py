@@ -49,8 +49,8 @@ from outkey.sending.core.oauth2.token import (
 )
 from outkey.sending.core.request.cookies import cookie_header
 from outkey.sending.core.request.message import Request, Response
+from outkey.sending.engine.exchange.echoed_secrets import reveals_secret
 from outkey.sending.engine.tokens.login_paths import login_finders
-from outkey.sending.engine.tokens.shown_refusal import reveals
 from outkey.sending.engine.tokens.token_source import (
     TOKEN_SECONDS,
     TokenRequest,
@@ -175,7 +175,7 @@ class LoginSource(TokenSource):
 
     def _reveals_secret(self, text: str) -> bool:
         names = self.configuration.needed_secrets()
-        return reveals(map(self._open, names), [text])
+        return reveals_secret(map(self._open, names), text)
 
     def _refresh(
         self, refresh: Secret, finders: Mapping[str, Finder], deadline: float

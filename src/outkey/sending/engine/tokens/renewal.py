@@ -140,6 +140,10 @@ class TokenManager:
         """The number of the token, which every new one raises."""
         return self._cached_token().state.serial
 
+    def failure(self, reason: str) -> errors.OutkeyError:
+        """Return the error for a stored reason."""
+        return self._source.failure(reason)
+
     def secrets(self) -> list[Secret]:
         """Return the stored tokens, for callers that must mask them in output."""
         state, _ = self.state()

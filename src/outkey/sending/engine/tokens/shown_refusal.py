@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from outkey.foundation.core.echo.search import SearchText
 from outkey.foundation.core.errors import OutkeyError, TokenEndpointFailed
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
@@ -16,6 +15,7 @@ from outkey.sending.core.diagnosis.remote_text import (
 from outkey.sending.core.diagnosis.token_refusal_phrases import methods_in, reason_in
 from outkey.sending.core.oauth2.responses import parse_document
 from outkey.sending.core.request.message import BODY_READ, Response
+from outkey.sending.engine.exchange.echoed_secrets import reveals_secret
 
 _TOKENS = frozenset({"access_token", "id_token", "refresh_token"})
 # Those of OAuth 2.0, and of OAuth 1.0a as "OAuth Problem Reporting" has them.
@@ -51,7 +51,7 @@ def show_words(
 ) -> None:
     """Add words of a response to an error, unless they repeat a secret."""
     texts = [words, response.text[:BODY_READ].replace("\\/", "/")]
-    if words and not reveals(secrets, texts):
+    if words and not reveals_secret(secrets, texts):
         error.said = Text(
             "{words} (status {status})",
             words=shorten(_LONG_WORD.sub("…", words)),
@@ -64,12 +64,3 @@ def words_in(document: Mapping[str, object]) -> str:
     parts = [document.get(name) for name in _ERRORS]
     words = ": ".join(part for part in parts if isinstance(part, str) and part)
     return printable_line(words)
-
-
-def reveals(secrets: Iterable[Secret], texts: list[str]) -> bool:
-    """Whether one of these secrets is in the texts: the strictest search."""
-    search_text = SearchText.of_value(texts)
-    return any(
-        patterns.occurs_literally_in(search_text) or patterns.is_in(search_text)
-        for patterns in (secret.patterns() for secret in secrets)
-    )

@@ -14,10 +14,7 @@ from outkey.foundation.core.fields.choices import Grant
 from outkey.foundation.core.fields.field_kinds import Tab
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.pages.access import installation, may
-from outkey.sending.core.aws.sts import sts_failure
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.login.failures import login_failure
-from outkey.sending.core.oauth2.responses import exchange_failure, failure
 from outkey.sending.core.oauth2.token import State
 from outkey.sending.engine.tokens.actions import TokenAction, TokenStatus
 
@@ -47,6 +44,7 @@ class TokenPanel:
     stored: Configuration
     status: TokenStatus | None = None
     problem: OutkeyError | None = None
+    last_error: OutkeyError | None = None  # of a renewal
     connect: bool = False
     renew: bool = False
     revoke: bool = False
@@ -76,18 +74,6 @@ class TokenPanel:
             return _("users with a token: %s") % self.status.subjects
         return STATES[self.status.state] if self.status else ""
 
-    @property
-    def last_error(self) -> OutkeyError | None:
-        """The last error of a renewal."""
-        if not self.status or not self.status.error:
-            return None
-        if self.stored.uses_aws_role:
-            return sts_failure(self.status.error)
-        if self.stored.exchanges_token:
-            return exchange_failure(self.status.error)
-        error_for = login_failure if self.stored.uses_login else failure
-        return error_for(self.status.error)
-
 
 def token_tab(stored: Configuration) -> Tab:
     """Return the tab of the form that shows the token of a configuration."""
@@ -116,6 +102,7 @@ def panel_for(request: HttpRequest, stored: Configuration) -> TokenPanel | None:
     return TokenPanel(
         stored=stored,
         status=status,
+        last_error=token.last_error(status),
         connect=TokenAction.CONNECT in actions,
         renew=TokenAction.RENEW in actions,
         revoke=TokenAction.REVOKE in actions,
