@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from outkey.foundation.core.echo.strict import reveals_secret
 from outkey.foundation.core.errors import (
     Cause,
     ConfigError,
@@ -57,7 +58,7 @@ from outkey.sending.core.request.assembly import (
 from outkey.sending.core.request.challenge import KNOWN_SCHEMES, parse_challenges
 from outkey.sending.core.request.message import BODY_READ, Peer, Response
 from outkey.sending.core.request.script import SignedParts
-from outkey.sending.engine.exchange.echoed_secrets import reveals_secret, sent_secrets
+from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
 from outkey.sending.engine.exchange.scripts import sign
 from outkey.sending.engine.tokens.login_paths import refuse_invalid_expressions
 from outkey.sending.engine.wire.context import SendContext

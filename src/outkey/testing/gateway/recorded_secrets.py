@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 
 from outkey.foundation.core.echo.masking import scrub, scrub_headers
 from outkey.foundation.core.echo.search import SHORTEST, collect_texts
+from outkey.foundation.core.echo.strict import StrictSearch
 from outkey.foundation.core.secret import MASK, Secret
 from outkey.sending.core.configuration.placeholders import (
     is_secret_parameter,
     is_secret_segment,
 )
 from outkey.sending.core.request.headers import looks_like_credential
-from outkey.sending.engine.exchange.echoed_secrets import StrictSearch
 
 Headers = tuple[tuple[str, str], ...]
 # Their names look like those of credentials, but they contain none.

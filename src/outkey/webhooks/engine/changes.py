@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from outkey.foundation.core.echo.strict import reveals_secret
 from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
 from outkey.foundation.core.fields.changes import FieldChange
 from outkey.foundation.core.fields.field_kinds import Audited
@@ -19,7 +20,7 @@ from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.configuration.drafts import ConfigurationDraft
 from outkey.sending.core.configuration.permissions import ASK_ADMINISTRATOR
 from outkey.sending.core.configuration.secret_values import refuse_unusable
-from outkey.sending.engine.exchange.echoed_secrets import EchoDetector, reveals_secret
+from outkey.sending.engine.exchange.echoed_secrets import EchoDetector
 from outkey.sending.ports.sending import Audit
 from outkey.sync.core.line.line import Sync, SyncLine
 from outkey.sync.core.pairs.section import Pair

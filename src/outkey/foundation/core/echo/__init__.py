@@ -24,7 +24,8 @@ Literal finds more of short secrets, pattern more of long ones. Who asks for whi
     SendContext.repeats_secret         x        x     a whole response, for the secrets
                                                       that it may repeat
 
-The last three are in the engine of sending (`exchange.echoed_secrets`,
-`wire.context`). Not searches: `Secret.search_also_finds` compares two secrets, and
-`has_masked_value` finds the masks that `EchoDetector.masked` has put into a document.
+`reveals_secret` and `StrictSearch` are in `strict`; `EchoDetector` and `SendContext`
+are in the engine of sending (`exchange.echoed_secrets`, `wire.context`). Not searches:
+`Secret.search_also_finds` compares two secrets, and `has_masked_value` finds the masks
+that `EchoDetector.masked` has put into a document.
 """

@@ -6,11 +6,12 @@ Everything that shows or stores a part of a response is checked here first.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from outkey.foundation.core.echo.search import SearchPatterns, SearchText
+from outkey.foundation.core.echo.strict import reveals_secret, search_text
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.secret import MASK, Secret
 from outkey.sending.core.request.headers import tidy_token, tidy_value
@@ -58,26 +59,6 @@ def sent_secrets(
     if response is not None:
         secrets += credentials_in(response.sent)
     return without_repetition(secrets)
-
-
-def reveals_secret(secrets: Iterable[Secret], value: object) -> bool:
-    """Whether one of these secrets is in a value (`foundation.core.echo`)."""
-    return StrictSearch(secrets).finds(value)
-
-
-class StrictSearch:
-    """The strictest search, in many values: what to look for is computed once."""
-
-    def __init__(self, secrets: Iterable[Secret] = ()) -> None:
-        self._patterns = [secret.patterns() for secret in secrets]
-
-    def finds(self, value: object) -> bool:
-        """Whether one of the secrets is in a value."""
-        text = search_text(value)
-        return text is None or any(
-            patterns.occurs_literally_in(text) or patterns.is_in(text)
-            for patterns in self._patterns
-        )
 
 
 def repeats_secret(
@@ -185,11 +166,3 @@ def _needs_parsing(body: bytes) -> bool:
         return True
     has_exponent = b"0e" in body.translate(_AS_ZEROS)  # in most cases quicker to tell
     return has_exponent and _EXPONENT.search(body) is not None
-
-
-def search_text(value: object) -> SearchText | None:
-    """Return the text of a value; None if it is nested too deeply to be read."""
-    try:
-        return SearchText.of_value(value)
-    except RecursionError:
-        return None

@@ -7,6 +7,7 @@ from enum import StrEnum
 from shlex import quote
 from typing import Any
 
+from outkey.foundation.core.echo.strict import reveals_secret
 from outkey.foundation.core.errors import (
     ConfigError,
     OutkeyError,
@@ -39,7 +40,7 @@ from outkey.sending.core.oauth2.token import (
     TokenState,
 )
 from outkey.sending.core.request.message import Response
-from outkey.sending.engine.exchange.echoed_secrets import reveals_secret, sent_secrets
+from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
 from outkey.sending.engine.tokens.csrf_source import csrf_manager
 from outkey.sending.engine.tokens.login_source import LoginSource
 from outkey.sending.engine.tokens.oauth2_source import OAuth2Source

@@ -7,6 +7,7 @@ from functools import partial
 from urllib.parse import unquote
 
 from outkey.foundation.core import errors
+from outkey.foundation.core.echo.strict import reveals_secret
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import STEPS, Configuration
 from outkey.sending.core.login.checks import refuse_unusable_login
@@ -49,7 +50,6 @@ from outkey.sending.core.oauth2.token import (
 )
 from outkey.sending.core.request.cookies import cookie_header
 from outkey.sending.core.request.message import Request, Response
-from outkey.sending.engine.exchange.echoed_secrets import reveals_secret
 from outkey.sending.engine.tokens.login_paths import login_finders
 from outkey.sending.engine.tokens.token_source import (
     TOKEN_SECONDS,

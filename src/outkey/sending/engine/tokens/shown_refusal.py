@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
+from outkey.foundation.core.echo.strict import reveals_secret
 from outkey.foundation.core.errors import OutkeyError, TokenEndpointFailed
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
@@ -15,7 +16,6 @@ from outkey.sending.core.diagnosis.remote_text import (
 from outkey.sending.core.diagnosis.token_refusal_phrases import methods_in, reason_in
 from outkey.sending.core.oauth2.responses import parse_document
 from outkey.sending.core.request.message import BODY_READ, Response
-from outkey.sending.engine.exchange.echoed_secrets import reveals_secret
 
 _TOKENS = frozenset({"access_token", "id_token", "refresh_token"})
 # Those of OAuth 2.0, and of OAuth 1.0a as "OAuth Problem Reporting" has them.

@@ -4,17 +4,14 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
+from outkey.foundation.core.echo.strict import reveals_secret
 from outkey.foundation.core.errors import ConfigError, ResponseTooLarge, SyncFailed
 from outkey.foundation.core.origin import without_parameters
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.message import Response
 from outkey.sending.engine.exchange.calls import build_call
-from outkey.sending.engine.exchange.echoed_secrets import (
-    EchoedSecret,
-    has_masked_value,
-    reveals_secret,
-)
+from outkey.sending.engine.exchange.echoed_secrets import EchoedSecret, has_masked_value
 from outkey.sync.core.line.line import Direction, Sync
 from outkey.sync.core.line_form.sample import MAX_RECORDS, LineSample
 from outkey.sync.core.mapping.records import HostField

@@ -4,14 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from outkey.foundation.core.echo.strict import StrictSearch, reveals_secret
 from outkey.foundation.core.secret import MASK, Secret
 from outkey.sending.core.request.message import Response
 from outkey.sending.core.request.sent_secrets import credentials_in, without_repetition
 from outkey.sending.engine.exchange.echoed_secrets import (
     EchoDetector,
-    StrictSearch,
     has_masked_value,
-    reveals_secret,
     sent_secrets,
 )
 from outkey.sync.core.run.effects import Effect

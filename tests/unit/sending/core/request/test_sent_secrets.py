@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.foundation.core.echo.masking import scrub, scrub_headers
+from outkey.foundation.core.echo.strict import reveals_secret
 from outkey.foundation.core.errors import (
     RedirectBlocked,
     StorageUnavailable,
@@ -31,11 +32,7 @@ from outkey.sending.core.request.message import (
 )
 from outkey.sending.core.request.sent_secrets import credentials_in, secrets_in
 from outkey.sending.engine.connection_test_setup import prepare_test
-from outkey.sending.engine.exchange.echoed_secrets import (
-    EchoDetector,
-    reveals_secret,
-    sent_secrets,
-)
+from outkey.sending.engine.exchange.echoed_secrets import EchoDetector, sent_secrets
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes.basic import FakeWorld
 from unit.sending.engine.tokens.test_tokens import (

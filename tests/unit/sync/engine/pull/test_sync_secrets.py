@@ -8,13 +8,13 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+from outkey.foundation.core.echo.strict import reveals_secret
 from outkey.foundation.core.errors import OutkeyError, SyncFailed
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
 from outkey.sending.engine.exchange.echoed_secrets import (
     EchoDetector,
     has_masked_value,
-    reveals_secret,
     sent_secrets,
 )
 from outkey.sync.adapters.calendar_cronsim import CronCalendar
