@@ -50,6 +50,7 @@ from outkey.sending.core.oauth2.token import (
 )
 from outkey.sending.core.request.cookies import cookie_header
 from outkey.sending.core.request.message import Request, Response
+from outkey.sending.core.request.sent_secrets import credentials_in
 from outkey.sending.engine.tokens.login_paths import login_finders
 from outkey.sending.engine.tokens.token_source import (
     TOKEN_SECONDS,
@@ -171,11 +172,14 @@ class LoginSource(TokenSource):
 
     def _explanation(self, sent: LoginExchange) -> Callable[[errors.OutkeyError], None]:
         """Return what adds request, status and names to an error, but no value."""
-        return partial(explain_login, sent=sent, is_secret=self._reveals_secret)
+        is_secret = partial(self._reveals_secret, sent.response)
+        return partial(explain_login, sent=sent, is_secret=is_secret)
 
-    def _reveals_secret(self, text: str) -> bool:
+    def _reveals_secret(self, response: Response, text: str) -> bool:
+        """Whether a text has a secret, or a value that was taken for the request."""
         names = self.configuration.needed_secrets()
-        return reveals_secret(map(self._open, names), text)
+        secrets = [*map(self._open, names), *credentials_in(response.sent)]
+        return reveals_secret(secrets, text)
 
     def _refresh(
         self, refresh: Secret, finders: Mapping[str, Finder], deadline: float

@@ -386,6 +386,15 @@ def test_no_value_is_in_a_record_or_in_an_error() -> None:
     ]
 
 
+def test_a_taken_value_that_is_repeated_as_a_name_is_not_shown() -> None:
+    nonce = "abcdefghijklmnopqrstuvwxyz"
+    server = Server(start=reply({}, ("X-Nonce", nonce)), login=reply({nonce: "1"}))
+    with pytest.raises(TokenEndpointFailed) as caught:
+        world(server).token("acme").renew()
+    assert "step 2: " in caught.value.message
+    assert nonce not in caught.value.message
+
+
 def test_long_cookies_count_as_secrets_of_the_configuration() -> None:
     fake = world(Server(), login__cookies=True)
     send(fake)
