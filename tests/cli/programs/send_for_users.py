@@ -24,7 +24,8 @@ def main(moment: float, count: int, users: int) -> None:
         except outkey.errors.OutkeyError as error:
             ends.append(str(error.code))
         else:
-            is_right = response.json().get("subject") == user
+            data = response.json()
+            is_right = isinstance(data, dict) and data.get("subject") == user
             ends.append(response.status if is_right else "mixed")
 
     threads = [
