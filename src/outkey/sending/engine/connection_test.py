@@ -57,7 +57,7 @@ from outkey.sending.core.request.assembly import (
 )
 from outkey.sending.core.request.challenge import KNOWN_SCHEMES, parse_challenges
 from outkey.sending.core.request.message import BODY_READ, Peer, Response
-from outkey.sending.core.request.script import SignedParts
+from outkey.sending.core.request.script import ScriptParts
 from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
 from outkey.sending.engine.exchange.scripts import sign
 from outkey.sending.engine.tokens.login_paths import refuse_invalid_expressions
@@ -508,7 +508,7 @@ class ConnectionTest:
         return report_step
 
 
-def _script_text(parts: SignedParts) -> Text:
+def _script_text(parts: ScriptParts) -> Text:
     """Return how many headers and parameters a script returned."""
     count = len(parts.headers)
     headers = counted(count, Text("1 header"), Text("{count} headers", count=count))

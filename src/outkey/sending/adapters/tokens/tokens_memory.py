@@ -8,9 +8,12 @@ from dataclasses import replace
 from outkey.foundation.adapters.process_lock import ProcessLock
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.oauth2.token import MAX_SUBJECTS, TokenState, superfluous
-
-CSRF = ":csrf"  # after a subject, for the CSRF tokens that belong to it
+from outkey.sending.core.oauth2.token import (
+    CSRF_SUFFIX,
+    MAX_SUBJECTS,
+    TokenState,
+    superfluous,
+)
 
 
 class MemoryTokens:
@@ -25,7 +28,7 @@ class MemoryTokens:
         self.now = now
 
     def csrf(self) -> "MemoryTokens":
-        return self._beside(f"{self._subject}{CSRF}")
+        return self._beside(f"{self._subject}{CSRF_SUFFIX}")
 
     def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
         key = configuration.name, self._subject
@@ -56,7 +59,7 @@ class MemoryTokens:
 
     def subjects(self, configuration: Configuration) -> int:
         keys = self._keys_of_subjects(configuration.name)
-        return sum(not subject.endswith(CSRF) for _, subject in keys)
+        return sum(not subject.endswith(CSRF_SUFFIX) for _, subject in keys)
 
     def delete_subjects(self, configuration: Configuration) -> None:
         with self._lock:
@@ -67,7 +70,7 @@ class MemoryTokens:
         return [
             key
             for key in list(self._states)
-            if key[0] == name and key[1] not in {"", CSRF}
+            if key[0] == name and key[1] not in {"", CSRF_SUFFIX}
         ]
 
     def prune_ended(self) -> None:

@@ -16,7 +16,7 @@ from outkey.sending.adapters.tokens.sealed_states import (
     sealed_value,
     with_content,
 )
-from outkey.sending.core.oauth2.token import TokenState, superfluous
+from outkey.sending.core.oauth2.token import CSRF_SUFFIX, TokenState, superfluous
 from outkey.sending.core.vault.envelope import Place
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from outkey.sending.ports.sending import Tokens
 
 KIND = StateKind.SUBJECT_TOKEN
-CSRF = ":csrf"  # after a subject, for the CSRF tokens that belong to it
 PRUNE_EVERY = 64  # new subjects of a process
 
 
@@ -66,7 +65,7 @@ class SubjectRows:
 
     def count(self, record: str) -> int:
         """Return for how many subjects of a configuration there is a state."""
-        return sum(not key.endswith(CSRF) for key in self._keys(record))
+        return sum(not key.endswith(CSRF_SUFFIX) for key in self._keys(record))
 
     def delete(self, record: str) -> None:
         """Delete the states of all subjects of a configuration."""
@@ -99,7 +98,7 @@ class SubjectTokens:
         self.prune_ended = tokens.prune_ended
 
     def csrf(self) -> SubjectTokens:
-        mark = f"{self._mark}{CSRF}"
+        mark = f"{self._mark}{CSRF_SUFFIX}"
         return SubjectTokens(self._tokens, self._rows, self._keys, mark)
 
     def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:

@@ -50,7 +50,7 @@ from outkey.sending.core.request.message import (
     Source,
 )
 from outkey.sending.core.request.schemes.choice import scheme_of
-from outkey.sending.core.request.script import SignedParts
+from outkey.sending.core.request.script import ScriptParts
 from outkey.sending.core.request.token_place import with_parameter
 
 SecretOpener = Callable[[str], Secret]
@@ -195,7 +195,7 @@ def authenticated_request(  # noqa: PLR0913 - what the steps of the schemes need
     proof: Callable[[Request, AccessToken], Secret] = lambda _request, token: (
         token.value
     ),
-    signed: Callable[[Request], SignedParts] = lambda _request: SignedParts(),
+    signed: Callable[[Request], ScriptParts] = lambda _request: ScriptParts(),
     *,
     now: float = 0.0,
 ) -> Request:

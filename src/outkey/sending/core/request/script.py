@@ -46,7 +46,7 @@ class ScriptResult(NamedTuple):
     query: SecretPairs = ()
 
 
-class SignedParts(NamedTuple):
+class ScriptParts(NamedTuple):
     """The headers and parameters that a script adds to a request."""
 
     headers: tuple[Header, ...] = ()
@@ -104,7 +104,7 @@ def visible_headers(request: Request) -> Pairs:
     )
 
 
-def with_parts(request: Request, parts: SignedParts) -> Request:
+def with_parts(request: Request, parts: ScriptParts) -> Request:
     """Return a request with what its script adds; a parameter has one source."""
     if parts.parameters:
         names = {*parameter_names(request.target), *request.secret_parameters}
@@ -122,9 +122,9 @@ def with_parts(request: Request, parts: SignedParts) -> Request:
     return request.with_headers((*request.headers, *parts.headers))
 
 
-def signed_parts(result: ScriptResult, secret: Secret | None) -> SignedParts:
+def script_parts(result: ScriptResult, secret: Secret | None) -> ScriptParts:
     """Return what a script returned, after the same checks as all other sources."""
-    return SignedParts(
+    return ScriptParts(
         headers_of(result.headers, secret), _parameters_of(result.query, secret)
     )
 

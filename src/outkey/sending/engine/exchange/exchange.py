@@ -55,7 +55,7 @@ from outkey.sending.core.request.schemes.choice import (
     scheme_of,
     scheme_without_csrf,
 )
-from outkey.sending.core.request.script import SignedParts
+from outkey.sending.core.request.script import ScriptParts
 from outkey.sending.engine.exchange.oauth1_signing import sign_request
 from outkey.sending.engine.exchange.scripts import sign
 from outkey.sending.engine.tokens.token_source import TokenRequest
@@ -77,7 +77,7 @@ StepResult = (
     | Secret
     | Header
     | NonceUse
-    | SignedParts
+    | ScriptParts
     | float
     | str
     | None
@@ -288,7 +288,7 @@ class Exchange:
                     self._context, self._configuration, request, credentials
                 )
             case RunScript(request):
-                parts: SignedParts = yield CallInThread(
+                parts: ScriptParts = yield CallInThread(
                     partial(
                         sign,
                         self._context,

@@ -23,9 +23,9 @@ from outkey.sending.core.request.script import (
     SCRIPT_FACT,
     Pairs,
     ScriptCall,
-    SignedParts,
+    ScriptParts,
+    script_parts,
     secret_digest,
-    signed_parts,
     visible_headers,
 )
 from outkey.sending.engine.wire.context import SendContext
@@ -50,7 +50,7 @@ class ScriptTrial:
 
 def sign(
     context: SendContext, configuration: Configuration, line: str, request: Request
-) -> SignedParts:
+) -> ScriptParts:
     """Return what the script adds to a request."""
     secret = script_secret(context, configuration)
     call = _script_call(
@@ -64,7 +64,7 @@ def sign(
         secret=secret,
         shift=context.shift(configuration, request.origin),
     )
-    return signed_parts(context.scripts.run(call), secret)
+    return script_parts(context.scripts.run(call), secret)
 
 
 def try_script(
@@ -77,7 +77,7 @@ def try_script(
     clock = context.clock
     moment = clock.now() if at is None else at
     started = clock.monotonic()
-    parts = SignedParts()
+    parts = ScriptParts()
     failure = None
     try:
         if not configuration.script:
@@ -94,7 +94,7 @@ def try_script(
             secret=secret,
             at=moment,
         )
-        parts = signed_parts(context.scripts.run(call), secret)
+        parts = script_parts(context.scripts.run(call), secret)
     except OutkeyError as error:
         failure = error
     return ScriptTrial(
@@ -160,7 +160,7 @@ def _run_example(
         secret=secret,
         at=example.at,
     )
-    parts = signed_parts(context.scripts.run(call), secret)
+    parts = script_parts(context.scripts.run(call), secret)
     headers = {name: _as_secret(value) for name, value, _ in parts.headers}
     return headers, dict(parts.parameters)
 

@@ -38,8 +38,8 @@ from outkey.sending.core.request.script import (
     ScriptResult,
     fingerprint,
     headers_of,
+    script_parts,
     secret_digest,
-    signed_parts,
 )
 from outkey.sending.engine.exchange.scripts import ScriptTrial, is_vouched, try_script
 from outkey.sending.engine.wire.context import VouchedScripts
@@ -558,7 +558,7 @@ def test_wrong_parameters_are_refused_unrepeated_and_nothing_is_sent(
 def test_the_secret_as_a_parameter_name_is_refused() -> None:
     result = ScriptResult((), (("x-the-secret-key", Secret("1")),))
     with pytest.raises(HeaderFormatError, match="secret as a parameter name"):
-        signed_parts(result, Secret("the-secret-key"))
+        script_parts(result, Secret("the-secret-key"))
 
 
 def test_digest_does_not_cover_parameters_of_a_script() -> None:

@@ -9,7 +9,13 @@ from outkey.sending.core.request.flow import AuthFlow, RunScript, Scheme, Send
 from outkey.sending.core.request.message import Request
 from outkey.sending.core.request.schemes.digest import Digest
 from outkey.sending.core.request.schemes.oauth1 import OAuth1
-from outkey.sending.core.request.script import SignedParts, with_parts
+from outkey.sending.core.request.script import ScriptParts, with_parts
+
+# Their proof is computed before the script runs, and covers the query.
+_COVERING_QUERY: dict[type, AuthenticationType] = {
+    Digest: AuthenticationType.DIGEST,
+    OAuth1: AuthenticationType.OAUTH1,
+}
 
 
 class Scripted(NamedTuple):
@@ -39,15 +45,11 @@ class Scripted(NamedTuple):
         finally:
             inner.close()
 
-    def _refuse_unsigned(self, parts: SignedParts) -> None:
+    def _refuse_unsigned(self, parts: ScriptParts) -> None:
         """Refuse parameters beside a scheme whose proof covers the query."""
-        if not parts.parameters or not isinstance(self.inner, Digest | OAuth1):
+        kind = _COVERING_QUERY.get(type(self.inner))
+        if kind is None or not parts.parameters:
             return
-        kind = (
-            AuthenticationType.OAUTH1
-            if isinstance(self.inner, OAuth1)
-            else AuthenticationType.DIGEST
-        )
         raise ConfigError(
             Text(
                 "the script returned query parameters, which the Authentication"

@@ -29,7 +29,7 @@ from outkey.sending.core.request.message import (
     Source,
 )
 from outkey.sending.core.request.schemes.choice import scheme_of
-from outkey.sending.core.request.script import SignedParts
+from outkey.sending.core.request.script import ScriptParts
 
 REQUEST = Request("GET", Origin("https", "sqs.eu-central-1.amazonaws.com", 443), "/")
 NOW = 1440938160.0
@@ -118,7 +118,7 @@ def test_what_a_script_adds_is_signed() -> None:
     flow = scheme_of(scripted, secret).flow(REQUEST)
     assert isinstance(next(flow), RunScript)
     target = Header("X-Amz-Target", "Q.List", Source.SCRIPT)
-    step = flow.send(SignedParts((target,)))
+    step = flow.send(ScriptParts((target,)))
     assert isinstance(step, NeedTime)
     step = flow.send(NOW)
     assert "x-amz-target" in header(step.request, "Authorization")
