@@ -139,7 +139,7 @@ def test_each_format_logs_in(
     ("finish", "code", "cause"),
     [
         (
-            last_step(FORM.replace("{password}", "{password}x")),
+            last_step(FORM.replace("{password}", "{username}&key={password}")),
             1,
             "invalid_credentials",
         ),

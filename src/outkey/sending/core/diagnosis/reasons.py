@@ -667,8 +667,8 @@ _OF_EVIDENCE = (
         "federated-token-expired",
         Cause.TOKEN_ENDPOINT,
         "The token of the other issuer has expired",
-        "Check what renews the file or variable of Client assertion: outkey reads it"
-        " with each token request.",
+        "Check what renews the file or environment variable of Client assertion: outkey"
+        " reads it with each token request.",
         "Client Authentication is federated, and the words of the Token URL's response"
         " are about a time.",
     ),

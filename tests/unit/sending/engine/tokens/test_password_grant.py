@@ -179,7 +179,7 @@ def test_the_password_is_bound_to_the_token_url_with_this_grant_only() -> None:
     assert other.binding_of("password") == "https://api.acme.example:443"
 
 
-def test_it_has_a_warning() -> None:
+def test_the_password_grant_has_a_warning() -> None:
     found = configuration_findings(
         configuration(**PASSWORD), lambda _name: Secret("any-value-7"), now=0.0
     )

@@ -115,8 +115,8 @@ FIELDS: tuple[Field, ...] = (
         is_strict=True,
         only_reference=True,
         help=(
-            "Where the token of the other issuer is: a reference to a file or variable,"
-            " read with each token request and never stored."
+            "Where the token of the other issuer is: a reference to a file or an"
+            " environment variable, read with each token request and never stored."
         ),
     ),
     oauth2(
