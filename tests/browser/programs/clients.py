@@ -10,6 +10,7 @@ from django.http import HttpResponseBase
 from django.test import Client
 
 from outkey.administration.core.document.document import parse_document
+from outkey.administration.engine.editing.editing import text_of_value
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.django.models import Configuration
@@ -62,7 +63,9 @@ def form(name: str, **changed: str | None) -> dict[str, str]:
     """Return the form of a configuration as its page posts it, with changes."""
     stored = application.registry.get(name)
     values: dict[str, str | None] = {
-        path: str(value) for path, value in stored.values().items() if value
+        path: str(text_of_value(value))
+        for path, value in stored.values().items()
+        if value
     }
     values.pop("oauth2.extra", None)
     values["version"] = str(stored.version)

@@ -12,6 +12,7 @@ from django.db import connection
 from django.test import Client
 
 from outkey.administration.core.document.document import parse_document
+from outkey.administration.engine.editing.editing import text_of_value
 from outkey.foundation.core.errors import OutkeyError
 from outkey.hosts.django.models import Configuration
 from outkey.hosts.django.pages.access import administration_for, installation
@@ -35,7 +36,11 @@ def client_of(user: User) -> Client:
 
 def form(**changed: str) -> dict[str, str]:
     stored = installation().registry.find(["shop"])["shop"]
-    values = {path: str(value) for path, value in stored.values().items() if value}
+    values = {
+        path: str(text_of_value(value))
+        for path, value in stored.values().items()
+        if value
+    }
     return values | {"version": str(stored.version), "active": "on"} | changed
 
 
