@@ -278,7 +278,7 @@ def prepare_exchange(shell: Shell) -> None:
 
 
 def prepare_keyless(shell: Shell) -> None:
-    shell.stdin["outkey secret set signed private_key"] = key_text()
+    shell.stdin["cat key.json | outkey secret set signed private_key"] = key_text()
     now = int(time.time())
     claims: dict[str, object] = {
         "iss": WORKLOAD_ISSUER,
