@@ -396,14 +396,15 @@ class ConnectionTest:
         have the API repeat it.
         """
         message = remote_message(response)
-        if not self._ports.quotes or not message:
+        words = LONG_WORD.sub("…", message)
+        if not self._ports.quotes or not words.strip("… "):
             return _status_text(response.status)
         if self._repeats_secret(response, message):
             return _status_text(response.status)
         return Text(
             "status {status}; the API says: {message}",
             status=response.status,
-            message=shorten(LONG_WORD.sub("…", message)),
+            message=shorten(words),
         )
 
     def _error_text(self, error: OutkeyError) -> Text:

@@ -556,6 +556,8 @@ def test_what_could_be_a_token_is_left_out_of_the_words() -> None:
     assert (
         report.steps[-1].detail == "status 401; the API says: token \u2026 was refused"
     )
+    report = trial_of(Response(401, body=b"oauth_problem=token_rejected"))
+    assert report.steps[-1].detail == "status 401"
 
 
 def test_what_the_server_offers_is_remembered() -> None:

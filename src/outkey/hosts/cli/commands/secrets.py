@@ -16,7 +16,7 @@ from outkey.hosts.cli.printing.output import (
     print_line,
     print_table,
 )
-from outkey.hosts.cli.printing.presenters import fact_columns
+from outkey.hosts.cli.printing.presenters import binding_text, fact_columns
 from outkey.hosts.cli.session import AsJson, Name, Yes, open_application
 from outkey.hosts.command_host import administration_of
 from outkey.sending.core.vault.row_voucher import is_row_name
@@ -71,7 +71,7 @@ def set_secret(
     # Read before the prompt: the value is meant for the origin that the prompt names.
     seen = administration.current(name)
     check_secret_field(seen, field)
-    origin = seen.binding_of(field).replace(" ", " and ")
+    origin = binding_text(seen.binding_of(field))
     if reference is not None:
         parsed = parse_reference(reference, field=field)
         administration.set_reference(name, field, parsed, seen=seen)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from outkey.sending.engine.tokens.actions import TokenActions, TokenStatus
 
 _STATES = {
-    State.NONE: "none: the next request gets one",
+    State.NONE: "none: the next request gets one, unless a user must agree first",
     State.FRESH: "fresh",
     State.STALE: "stale: the next request renews it",
     State.EXPIRED: "expired: the next request renews it",

@@ -197,7 +197,12 @@ def fact_columns(configuration: Configuration, fact: str) -> tuple[str, str]:
     if state is None:  # of a row that is missing
         return "", ""
     value = str(state.reference or f"stored, version {state.version}")
-    return value, state.origin.replace(" ", " and ")
+    return value, binding_text(state.origin)
+
+
+def binding_text(binding: str) -> str:
+    """Return the origins that a secret is bound to, each of them once."""
+    return " and ".join(dict.fromkeys(binding.split(" ")))
 
 
 def dependents_text(dependents: "Dependents") -> str:
