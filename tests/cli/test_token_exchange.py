@@ -97,7 +97,7 @@ def test_a_removed_configuration_leaves_no_token_of_a_user(
 
 def stored_users(outkey: Terminal) -> int:
     """Return how many tokens of users are in the database."""
-    counting = "SELECT count(*) FROM outkey_sharedstate WHERE kind = 'subject_token'"
+    counting = "SELECT count(*) FROM outkey_sharedstate WHERE kind = 'token_beside'"
     path = outkey.home / "data" / "outkey.sqlite3"
     with closing(sqlite3.connect(path)) as database:
         [count] = database.execute(counting).fetchone()
@@ -252,7 +252,7 @@ def test_a_state_that_was_changed_in_the_database_is_exchanged_again(
     assert outkey(*command, "env:BOB", **USERS).code == 0
     with closing(sqlite3.connect(outkey.home / "data" / "outkey.sqlite3")) as database:
         rows = database.execute(
-            "SELECT key, value FROM outkey_sharedstate WHERE kind = 'subject_token'"
+            "SELECT key, value FROM outkey_sharedstate WHERE kind = 'token_beside'"
         ).fetchall()
         (first, value), (second, other) = rows
         for key, swapped in ((first, other), (second, value)):

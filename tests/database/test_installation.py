@@ -23,12 +23,15 @@ from outkey.foundation.core.errors import (
     StorageUnavailable,
 )
 from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.shared_state import StateKind
 from outkey.sending.core.audit.chain import ChainVerdict, verify
 from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.oauth2.token import TokenState
 from outkey.sending.core.vault import voucher
 from outkey.sending.engine.exchange.scripts import try_script
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
+from outkey.testing.contracts_tokens import RESPONSE
 
 if TYPE_CHECKING:
     from outkey.administration.engine.application import Application
@@ -411,6 +414,27 @@ def test_a_ciphertext_without_the_name_of_its_key_is_counted_and_rewrapped(
     keys.promote(new)
     assert sum(keys.rewrap()) == 1
     assert application.rotation.uses() == {new: 1}
+
+
+@pytest.mark.parametrize("end", ["deletion", "key rotation"])
+def test_a_csrf_token_ends_with_its_configuration_and_with_its_key(
+    application: "Application", end: str
+) -> None:
+    configuration = application.registry.get("acme")
+    granted = TokenState().granted(RESPONSE, at=0.0, default_lifetime=60.0)
+    tokens = application.sender.context.tokens.csrf()
+    assert tokens.swap(configuration, TokenState(), granted) is not None
+    states = application.states
+    assert len(states.read(StateKind.TOKEN_BESIDE)) == 1
+    administration = application.administration("tester")
+    if end == "deletion":
+        administration.remove("acme", application.sync_settings)
+    else:
+        keys = application.key_administration(administration)
+        keys.promote(keys.add())
+        assert len(states.read(StateKind.TOKEN_BESIDE)) == 1
+        list(keys.rewrap())
+    assert states.read(StateKind.TOKEN_BESIDE) == {}
 
 
 def test_machines_whose_clocks_differ_share_the_pace_of_a_rate_limit(

@@ -112,8 +112,12 @@ class TokensContract(ABC):
         assert again.read(acme) == state
         assert tokens.of_subject(Secret("the token of bob")).read(acme) == TokenState()
         assert tokens.subjects(acme) == 1
-        tokens.delete_subjects(acme)
+        csrf = tokens.csrf().swap(acme, TokenState(), _granted_state())
+        assert csrf is not None
+        assert tokens.subjects(acme) == 1
+        tokens.delete_beside(acme)
         assert again.read(acme) == TokenState()
+        assert tokens.csrf().read(acme) == TokenState()
         assert tokens.subjects(acme) == 0
 
     def test_the_tokens_of_users_are_deleted_when_they_have_ended(self) -> None:

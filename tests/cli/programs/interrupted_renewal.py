@@ -64,8 +64,11 @@ class InterruptedTokens:
     def subjects(self, configuration: Configuration) -> int:
         return self._tokens.subjects(configuration)
 
-    def delete_subjects(self, configuration: Configuration) -> None:
-        self._tokens.delete_subjects(configuration)
+    def delete_beside(self, configuration: Configuration) -> None:
+        self._tokens.delete_beside(configuration)
+
+    def drop_other_keys(self) -> None:
+        self._tokens.drop_other_keys()
 
     def prune_ended(self) -> None:
         self._tokens.prune_ended()

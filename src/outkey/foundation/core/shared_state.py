@@ -20,7 +20,6 @@ class StateKind(StrEnum):
     API_TOKEN = "api_token"  # noqa: S105 - of the HTTP interface, by its hash
     API_TOKEN_NAME = "api_token_name"  # noqa: S105 - the hash of a token, by its name
     BASELINE = "baseline"  # what is usual for a configuration
-    CSRF = "csrf"  # the sealed CSRF token of a configuration, by its record
     DATABASE = "database"  # another database that tables can be in, by its name
     HOLD = "hold"  # a restored installation that was not resumed yet
     HOOK_ACTIVITY = "hook_activity"  # how often deliveries come, by their endpoint
@@ -36,8 +35,8 @@ class StateKind(StrEnum):
     PAUSED_LINE = "paused_line"  # a sync line that a user has paused
     PROCESS = "process"  # the heartbeat of a process
     RATE_LIMIT = "rate_limit"  # the pace of a configuration
-    SUBJECT_TOKEN = "subject_token"  # noqa: S105 - a sealed token, by configuration and subject
     TABLE = "table"  # a table that outkey has created, by its target name
+    TOKEN_BESIDE = "token_beside"  # noqa: S105 - of a user or against CSRF, sealed, by record
     RUN_PAUSE = "run_pause"  # until when no run of a configuration begins
     WEBHOOK = "webhook"  # a webhook with its sealed secrets, by its name
     WORKER = "worker"  # the heartbeat of a process that does runs

@@ -114,12 +114,6 @@ SHAPES: Mapping[StateKind, Shape] = {
         "hours": list_of(pair_of(is_count, is_count)),
         "refused": is_count,
     },
-    StateKind.CSRF: {
-        "serial": is_count,
-        "origin": is_text,
-        "sealed": is_text,
-        "facts": is_table,
-    },
     StateKind.DATABASE: {},
     StateKind.HOLD: {},
     StateKind.HOOK_ACTIVITY: {
@@ -177,12 +171,6 @@ SHAPES: Mapping[StateKind, Shape] = {
         "at?": is_time,
     },
     StateKind.RUN_PAUSE: {"until": is_time, "at?": is_time},
-    StateKind.SUBJECT_TOKEN: {
-        "serial": is_count,
-        "origin": is_text,
-        "sealed": is_text,
-        "facts": is_table,
-    },
     StateKind.TABLE: {
         "columns": map_of(
             table_of(
@@ -205,6 +193,12 @@ SHAPES: Mapping[StateKind, Shape] = {
         "refilled_by?": list_of(is_text),
         "first_id?": is_count,
         "next_id?": is_count,
+    },
+    StateKind.TOKEN_BESIDE: {
+        "serial": is_count,
+        "origin": is_text,
+        "sealed": is_text,
+        "facts": is_table,
     },
     StateKind.WEBHOOK: {
         "settings": is_table,

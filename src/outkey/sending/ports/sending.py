@@ -86,8 +86,14 @@ class Tokens(Protocol):
     def subjects(self, configuration: Configuration) -> int:
         """Return for how many users of a configuration a token is stored."""
 
-    def delete_subjects(self, configuration: Configuration) -> None:
-        """Delete the tokens of all users of a configuration."""
+    def delete_beside(self, configuration: Configuration) -> None:
+        """Delete the CSRF token of a configuration, and the tokens of all its users."""
+
+    def drop_other_keys(self) -> None:
+        """Delete the tokens of users, and against CSRF, that the primary key seals not.
+
+        Each can be requested again.
+        """
 
     def prune_ended(self) -> None:
         """Delete the tokens of users, and the CSRF tokens, that have ended."""

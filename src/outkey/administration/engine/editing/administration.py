@@ -62,7 +62,7 @@ class Administration:
     paths: PathCompiler | None = None  # without it, expressions are not checked here
     # None: there are no webhooks.
     webhooks: Callable[[], NamingWebhooks | None] = lambda: None
-    tokens: Tokens | None = None  # without it, no tokens of users are stored
+    tokens: Tokens | None = None  # without it, none are stored
 
     def note(
         self, tag: Tag, configuration: str = "", *fields: str, key: str = ""
@@ -181,7 +181,7 @@ class Administration:
         pairs = self._note_pairs(settings, lines)
         with self.registry.transaction():
             if self.tokens is not None:
-                self.tokens.delete_subjects(configuration)
+                self.tokens.delete_beside(configuration)
             self.registry.remove(name)
             settings.remove_pairs(pairs)
 

@@ -48,10 +48,13 @@ class KeyAdministration:
     def rewrap(self) -> Iterator[int]:
         """Bring every secret under the primary key; yield how many at each step.
 
-        The rows that other keys vouch for are vouched for with it as well.
+        The rows that other keys vouch for are vouched for with it as well. What can be
+        requested again is deleted: tokens of users, and against CSRF.
         """
         self._note(Tag.KEY_REWRAPPED, self.keys.ring().primary.name)
         self.vouched_rows.rewrap()
+        if self.administration.tokens is not None:
+            self.administration.tokens.drop_other_keys()
         yield from self.secrets.rewrap()
 
     def _note(self, tag: Tag, key: str) -> None:

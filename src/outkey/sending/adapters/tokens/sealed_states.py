@@ -53,6 +53,15 @@ def with_content(
     return bare
 
 
+def is_under_other_key(stored: SharedState, key_name: str) -> bool:
+    """Whether another key than this one seals the content, if there is any."""
+    sealed = stored.value.get("sealed", "")
+    try:
+        return bool(sealed) and key_name_of(b64decode(sealed)) != key_name
+    except (SecretUnreadable, TypeError, ValueError):  # changed in the database
+        return True
+
+
 def sealed_value(state: TokenState, place: Place, keys: Keyrings) -> dict[str, Any]:
     """Return the value to store for a state, with its content sealed in its place."""
     sealed = ""

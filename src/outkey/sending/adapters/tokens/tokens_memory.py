@@ -58,20 +58,19 @@ class MemoryTokens:
         return tokens
 
     def subjects(self, configuration: Configuration) -> int:
-        keys = self._keys_of_subjects(configuration.name)
+        keys = self._keys_beside(configuration.name)
         return sum(not subject.endswith(CSRF_SUFFIX) for _, subject in keys)
 
-    def delete_subjects(self, configuration: Configuration) -> None:
+    def delete_beside(self, configuration: Configuration) -> None:
         with self._lock:
-            for key in self._keys_of_subjects(configuration.name):
+            for key in self._keys_beside(configuration.name):
                 del self._states[key]
 
-    def _keys_of_subjects(self, name: str) -> list[tuple[str, str]]:
-        return [
-            key
-            for key in list(self._states)
-            if key[0] == name and key[1] not in {"", CSRF_SUFFIX}
-        ]
+    def drop_other_keys(self) -> None:
+        """Delete nothing: these are not sealed."""
+
+    def _keys_beside(self, name: str) -> list[tuple[str, str]]:
+        return [key for key in list(self._states) if key[0] == name and key[1]]
 
     def prune_ended(self) -> None:
         with self._lock:
@@ -79,11 +78,11 @@ class MemoryTokens:
                 self._prune(name)
 
     def _make_room(self, name: str) -> None:
-        if len(self._keys_of_subjects(name)) >= MAX_SUBJECTS:
+        if len(self._keys_beside(name)) >= MAX_SUBJECTS:
             self._prune(name)
 
     def _prune(self, name: str) -> None:
-        keys = self._keys_of_subjects(name)
+        keys = self._keys_beside(name)
         states = {subject: self._states[name, subject] for _, subject in keys}
         for subject in superfluous(states, self.now()):
             del self._states[name, subject]

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from outkey.foundation.core.secret import Secret
     from outkey.foundation.ports.database import Database, StateRows
     from outkey.sending.adapters.secrets.secrets_stored import Keyrings
-    from outkey.sending.adapters.tokens.csrf_stored import StoredCsrfTokens
-    from outkey.sending.adapters.tokens.tokens_of_subjects import SubjectRows
+    from outkey.sending.adapters.tokens.tokens_beside import RowsBeside, TokensBeside
     from outkey.sending.core.configuration.configuration import Configuration
     from outkey.sending.core.oauth2.token import TokenState
     from outkey.sending.ports.sending import Tokens
@@ -46,16 +45,16 @@ class StoredTokens:
         self._configurations = configurations
         self._states = states
 
-    def csrf(self) -> StoredCsrfTokens:
-        from outkey.sending.adapters.tokens.csrf_stored import StoredCsrfTokens  # noqa: PLC0415
+    def csrf(self) -> TokensBeside:
+        from outkey.sending.core.oauth2.token import CSRF_SUFFIX  # noqa: PLC0415
 
-        return StoredCsrfTokens(self._states, self._keys, self._database)
+        return self._marked(CSRF_SUFFIX)
 
     @cached_property
-    def _subjects(self) -> SubjectRows:
-        from outkey.sending.adapters.tokens.tokens_of_subjects import SubjectRows  # noqa: PLC0415
+    def _beside(self) -> RowsBeside:
+        from outkey.sending.adapters.tokens.tokens_beside import RowsBeside  # noqa: PLC0415
 
-        return SubjectRows(self._states)
+        return RowsBeside(self._states)
 
     def refuse_renewal(self) -> None:
         refuse_on_hold(self._states.read(StateKind.HOLD))
@@ -64,20 +63,24 @@ class StoredTokens:
         return self._database.now()
 
     def of_subject(self, subject: Secret) -> Tokens:
-        from outkey.sending.adapters.tokens.tokens_of_subjects import SubjectTokens  # noqa: PLC0415
+        return self._marked(self.mark(subject, ""))
 
-        mark = self.mark(subject, "")
-        return SubjectTokens(self, self._subjects, self._keys, mark)
+    def _marked(self, mark: str) -> TokensBeside:
+        from outkey.sending.adapters.tokens.tokens_beside import TokensBeside  # noqa: PLC0415
+
+        return TokensBeside(self, self._beside, self._keys, mark)
 
     def subjects(self, configuration: Configuration) -> int:
-        return self._subjects.count(configuration.record)
+        return self._beside.count(configuration.record)
 
-    def delete_subjects(self, configuration: Configuration) -> None:
-        self._subjects.delete(configuration.record)
+    def delete_beside(self, configuration: Configuration) -> None:
+        self._beside.delete(configuration.record)
 
     def prune_ended(self) -> None:
-        self._subjects.prune(self.now())
-        self.csrf().prune_ended()
+        self._beside.prune(self.now())
+
+    def drop_other_keys(self) -> None:
+        self._beside.keep_only(self._keys.fresh().primary.name)
 
     def mark(self, secret: Secret, before: str) -> str:
         """Return the hash with a key that is derived from one of the ring.

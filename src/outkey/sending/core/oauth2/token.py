@@ -28,7 +28,7 @@ LEASE_SECONDS = 15.0
 # A renewal that a crash left without a result is retried once; then a user must act.
 MAX_TRIES = 2
 MAX_SUBJECTS = 10_000  # of a configuration
-CSRF_SUFFIX = ":csrf"  # of a subject, for the CSRF tokens that belong to it
+CSRF_SUFFIX = ":csrf"  # of a subject, or of none: the CSRF token that belongs to it
 _WAITS = (1.0, 2.0, 4.0, 8.0)
 CIRCUIT_SECONDS = 60.0
 _REJECTED_AGAIN_SECONDS = 60.0

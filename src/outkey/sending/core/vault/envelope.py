@@ -70,11 +70,6 @@ def token_place(record: str, serial: int, origin: str) -> Place:
     return Place("token", record, "token", serial, origin)
 
 
-def csrf_place(record: str, serial: int, origin: str) -> Place:
-    """Return the place of a configuration's CSRF token."""
-    return Place("csrf", record, "csrf", serial, origin)
-
-
 @dataclass(frozen=True, slots=True)
 class Envelope:
     """A sealed secret, taken apart."""

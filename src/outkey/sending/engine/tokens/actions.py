@@ -209,7 +209,7 @@ class TokenActions:
             if not self.configuration.fetches_token:
                 return
         if self._is_about_all:
-            self.context.tokens.delete_subjects(self.configuration)
+            self.context.tokens.delete_beside(self.configuration)
             return
         self.run(self._manager.delete())
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.shared_state import StateKind
 from outkey.sending.adapters.secrets.keyring import new_keyring
-from outkey.sending.adapters.tokens.csrf_stored import StoredCsrfTokens
+from outkey.sending.adapters.tokens.tokens_stored import StoredTokens
 from outkey.sending.core.oauth2.token import TokenState
 from outkey.testing import configuration
 from outkey.testing.contracts_tokens import RESPONSE
@@ -21,7 +21,8 @@ class World:
         self.ring = FixedRing(new_keyring())
         self.clock = SimpleNamespace(now=lambda: self.at)
         self.at = 0.0
-        self.tokens = StoredCsrfTokens(self.states, self.ring, self.clock)  # type: ignore[arg-type]
+        self.all = StoredTokens(None, self.ring, self.clock, None, self.states)  # type: ignore[arg-type]
+        self.tokens = self.all.csrf()
 
     def grant(self) -> TokenState:
         granted = TokenState().granted(RESPONSE, at=0.0, default_lifetime=60.0)
@@ -33,16 +34,18 @@ class World:
 def test_a_csrf_token_is_not_stored_in_plain_text() -> None:
     world = World()
     state = world.grant()
-    assert "an-access-token" not in repr(world.states.read(StateKind.CSRF))
+    assert "an-access-token" not in repr(world.states.read(StateKind.TOKEN_BESIDE))
     assert world.tokens.read(ACME) == state
 
 
 def test_a_csrf_token_of_another_configuration_does_not_open() -> None:
     world = World()
     world.grant()
-    [stored] = world.states.read(StateKind.CSRF).values()
+    [(key, stored)] = world.states.read(StateKind.TOKEN_BESIDE).items()
     other = replace(ACME, record="1" * 32)
-    world.states.put(StateKind.CSRF, {other.record: stored.value})
+    stolen = key.replace(ACME.record, other.record)
+    world.states.put(StateKind.TOKEN_BESIDE, {stolen: stored.value})
+    assert world.tokens.read(other).serial == stored.value["serial"]
     assert world.tokens.read(other).content is None
 
 
@@ -67,4 +70,24 @@ def test_a_csrf_token_is_deleted_after_it_has_ended() -> None:
     assert world.tokens.read(ACME).content is not None
     world.at = 61.0
     world.tokens.prune_ended()
-    assert world.states.read(StateKind.CSRF) == {}
+    assert world.states.read(StateKind.TOKEN_BESIDE) == {}
+
+
+def test_a_key_rotation_deletes_what_another_key_seals() -> None:
+    world = World()
+    world.grant()
+    world.all.drop_other_keys()
+    assert world.tokens.read(ACME).content is not None
+    ring, key = world.ring.kept.add()
+    world.ring.kept = ring.promote(key.name)
+    world.all.drop_other_keys()
+    assert world.states.read(StateKind.TOKEN_BESIDE) == {}
+
+
+def test_a_key_rotation_leaves_a_lease_and_deletes_what_is_odd() -> None:
+    world = World()
+    world.tokens.swap(ACME, TokenState(), TokenState(holder="a process"))
+    world.states.put(StateKind.TOKEN_BESIDE, {"odd": {"sealed": "%"}})
+    world.all.drop_other_keys()
+    assert len(world.states.read(StateKind.TOKEN_BESIDE)) == 1
+    assert world.tokens.read(ACME).holder == "a process"

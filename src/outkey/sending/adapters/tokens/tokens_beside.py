@@ -1,7 +1,8 @@
-"""Tokens that were exchanged for those of users: sealed shared states, one for each.
+"""Tokens beside that of a configuration: of users, and against CSRF.
 
-A state is found by a keyed hash of the subject token, which is stored nowhere. Each can
-be requested again, so none outlives its key or its end.
+Each is a sealed shared state. That of a user is found by a keyed hash of the subject
+token, which is stored nowhere. Each can be requested again, so none outlives its key or
+its end.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.sending.adapters.tokens.sealed_states import (
     bare_state,
+    is_under_other_key,
     sealed_value,
     with_content,
 )
@@ -25,19 +27,19 @@ if TYPE_CHECKING:
     from outkey.sending.core.configuration.configuration import Configuration
     from outkey.sending.ports.sending import Tokens
 
-KIND = StateKind.SUBJECT_TOKEN
+KIND = StateKind.TOKEN_BESIDE
 PRUNE_EVERY = 64  # new subjects of a process
 
 
-class SubjectRows:
-    """The stored states of the subjects of all configurations."""
+class RowsBeside:
+    """The stored states of all configurations."""
 
     def __init__(self, states: StateRows) -> None:
         self._states = states
         self._new = 0
 
     def read(self, key: str) -> SharedState:
-        """Return the state of one subject."""
+        """Return the state of one token."""
         return self._states.read(KIND, [key]).get(key, SharedState())
 
     def swap(
@@ -68,8 +70,15 @@ class SubjectRows:
         return sum(not key.endswith(CSRF_SUFFIX) for key in self._keys(record))
 
     def delete(self, record: str) -> None:
-        """Delete the states of all subjects of a configuration."""
+        """Delete all states of a configuration."""
         self._delete(self._keys(record))
+
+    def keep_only(self, key_name: str) -> None:
+        """Delete the states that another key than this one seals."""
+        states = self._states.read(KIND)
+        self._delete(
+            [key for key in states if is_under_other_key(states[key], key_name)]
+        )
 
     def _keys(self, record: str) -> list[str]:
         return [key for key in self._states.read(KIND) if key.startswith(f"{record}:")]
@@ -79,11 +88,11 @@ class SubjectRows:
             self._states.put(KIND, dict.fromkeys(keys))
 
 
-class SubjectTokens:
-    """The token of one subject of each configuration."""
+class TokensBeside:
+    """A token of each configuration: of one user, or the CSRF token."""
 
     def __init__(
-        self, tokens: Tokens, rows: SubjectRows, keys: Keyrings, mark: str
+        self, tokens: Tokens, rows: RowsBeside, keys: Keyrings, mark: str
     ) -> None:
         self._tokens = tokens
         self._rows = rows
@@ -91,15 +100,20 @@ class SubjectTokens:
         self._mark = mark
         self.now = tokens.now
         self.mark = tokens.mark
-        self.refuse_renewal = tokens.refuse_renewal
         self.of_subject = tokens.of_subject
         self.subjects = tokens.subjects
-        self.delete_subjects = tokens.delete_subjects
+        self.delete_beside = tokens.delete_beside
+        self.drop_other_keys = tokens.drop_other_keys
         self.prune_ended = tokens.prune_ended
 
-    def csrf(self) -> SubjectTokens:
+    def csrf(self) -> TokensBeside:
         mark = f"{self._mark}{CSRF_SUFFIX}"
-        return SubjectTokens(self._tokens, self._rows, self._keys, mark)
+        return TokensBeside(self._tokens, self._rows, self._keys, mark)
+
+    def refuse_renewal(self) -> None:
+        """Raise OnHold while no token may be requested; a CSRF token ends no other."""
+        if not self._mark.endswith(CSRF_SUFFIX):
+            self._tokens.refuse_renewal()
 
     def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
         stored = self._rows.read(self._key(configuration))

@@ -8,7 +8,7 @@ from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
 from outkey.sending.adapters.secrets.keyring import new_keyring
-from outkey.sending.adapters.tokens import tokens_of_subjects
+from outkey.sending.adapters.tokens import tokens_beside
 from outkey.sending.adapters.tokens.tokens_stored import StoredTokens
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth2 import token
@@ -17,7 +17,7 @@ from outkey.testing import configuration
 from outkey.testing.contracts_tokens import RESPONSE
 from outkey.testing.fakes.basic import FakeClock, FixedRing
 
-KIND = StateKind.SUBJECT_TOKEN
+KIND = StateKind.TOKEN_BESIDE
 
 
 class World:
@@ -87,7 +87,7 @@ def test_a_state_that_outkey_did_not_write_is_replaced(odd: dict[str, object]) -
 def test_what_has_ended_is_deleted_when_another_user_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tokens_of_subjects, "PRUNE_EVERY", 1)
+    monkeypatch.setattr(tokens_beside, "PRUNE_EVERY", 1)
     world = World()
     removed = replace(configuration("removed"), record="1" * 32)
     world.grant("alice", removed)
