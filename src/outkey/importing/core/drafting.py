@@ -306,13 +306,11 @@ class Drafter:
             item, Text("it is made for each request"), Level.NOTICE
         )
         value = self.secrets.pop(row.secret_field, None)
-        is_missing = row.secret_field in self.missing
-        if is_missing:
-            self.missing.remove(row.secret_field)
-        if row.key.lower() == "x-amz-security-token":
+        self.missing = [name for name in self.missing if name != row.secret_field]
+        if row.key.lower() == "x-amz-security-token":  # secret by its name
             if value is not None:
                 self.secrets["session_token"] = value
-            elif is_missing:
+            else:
                 self.missing.append("session_token")
         elif row.value == UNSIGNED_PAYLOAD:
             self.values["aws.payload"] = AwsPayload.UNSIGNED.value
