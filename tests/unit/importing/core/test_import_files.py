@@ -330,6 +330,14 @@ def test_a_private_key_of_several_lines_is_read() -> None:
     assert found_secrets(imported) == secrets
 
 
+def test_a_value_of_several_lines_without_an_end_goes_to_the_end_of_its_block() -> None:
+    text = BRU_OAUTH1.replace("  realm: 7", f"  private_key: '''\n{KEY}").replace(
+        "HMAC-SHA256", "RSA-SHA1"
+    )
+    key = found_secrets(read_import(text))["private_key"]
+    assert key == f"{KEY}\nplacement: header"
+
+
 @pytest.mark.parametrize(
     ("text", "source"),
     [

@@ -42,6 +42,15 @@ def relayed(path: str, query: str = "", **headers: str) -> RelayedRequest:
     return RelayedRequest("GET", path, query, pairs, b"")
 
 
+def test_the_token_of_a_user_is_for_outkey_and_not_for_the_api() -> None:
+    request = relayed("x", X_OUTKEY_Subject_Token="user-token-1", X_Other="1")
+    token = request.subject_token()
+    assert token is not None
+    assert token.reveal() == "user-token-1"
+    assert request.sent_headers() == {"X-Other": "1"}
+    assert relayed("x", X_Other="1").subject_token() is None
+
+
 @pytest.mark.parametrize(
     ("path", "query", "target"),
     [

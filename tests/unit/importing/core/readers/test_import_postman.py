@@ -152,6 +152,17 @@ def test_variables_that_grow_or_name_themselves_come_to_an_end() -> None:
             {"secret_access_key": "s3cr3t99"},
         ),
         (
+            "awsv4",
+            {
+                "accessKey": "AK8S",
+                "secretKey": "s3cr3t99",
+                "sessionToken": "8s7d6f5g",
+                "service": "s3",
+            },
+            {"aws.region": "REGION"},
+            {"secret_access_key": "s3cr3t99", "session_token": "8s7d6f5g"},
+        ),
+        (
             "oauth1",
             {
                 "consumerKey": "ck-1",
@@ -195,6 +206,22 @@ def test_variables_that_grow_or_name_themselves_come_to_an_end() -> None:
                 "requestTokenUrl": "https://acme.example/initiate",
             },
             {"oauth1.consumer_key": "CONSUMER_KEY"},
+            {"consumer_secret": "s3cr3t99"},
+        ),
+        (
+            "oauth1",
+            {
+                "consumerKey": "ck-1",
+                "consumerSecret": "s3cr3t99",
+                "requestTokenUrl": "https://acme.example/initiate",
+                "authorizeUrl": "https://acme.example/authorize",
+                "accessTokenUrl": "https://acme.example/token",
+            },
+            {
+                "oauth1.request_url": "https://acme.example/initiate",
+                "oauth1.authorization_url": "https://acme.example/authorize",
+                "oauth1.access_url": "https://acme.example/token",
+            },
             {"consumer_secret": "s3cr3t99"},
         ),
         ("hawk", {}, {}, {}),

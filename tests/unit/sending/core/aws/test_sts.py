@@ -234,6 +234,11 @@ def test_a_document_with_a_dtd_or_without_an_end_has_no_fields(document: str) ->
     assert xml_fields(document.encode()) == {}
 
 
+def test_attributes_and_empty_elements_are_no_fields() -> None:
+    document = b"<a id='7'><Code/><Code>C</Code></a>"
+    assert xml_fields(document) == {"Code": "C"}
+
+
 def test_the_first_text_of_a_name_counts_and_prefixes_do_not() -> None:
     document = b"<s:a xmlns:s='x'><s:Code> A&amp;B </s:Code><Code>C</Code></s:a>"
     assert xml_fields(document) == {"Code": "A&B"}

@@ -32,6 +32,14 @@ def test_a_document_names_the_whole_section() -> None:
     assert set(made.secrets) == {"secret_access_key", "web_identity_token"}
 
 
+def test_a_session_goes_as_far_as_the_key_that_it_was_made_with() -> None:
+    made = read_draft("queue", TABLE).configuration()
+    assert made.token_binding == made.binding_of("secret_access_key")
+    sts, queue = made.token_binding.split()
+    assert sts == "https://sts.eu-central-1.amazonaws.com:443"
+    assert queue == "https://sqs.eu-central-1.amazonaws.com:443"
+
+
 @pytest.mark.parametrize(
     ("section", "field"),
     [

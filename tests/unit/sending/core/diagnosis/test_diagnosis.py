@@ -115,6 +115,16 @@ def test_a_scheme_that_outkey_does_not_support_is_named_if_it_is_known() -> None
     assert found.remedy.endswith("The API asks for HOBA.")
 
 
+def test_a_prefix_that_is_no_known_scheme_is_not_repeated() -> None:
+    response = Response(401, ResponseHeaders((challenge('Basic realm="api"'),)))
+    made = configuration(authentication_type="bearer", token_prefix="Acme-0900")
+    found = diagnose(response, made, now=NOW)
+    assert found is not None
+    assert found.suspicions[0].reason.id == "wrong-scheme"
+    assert "another scheme" in str(found.suspicions[0].evidence)
+    assert "0900" not in repr(found)
+
+
 @pytest.mark.parametrize("word", ["SSWS", "Api-Key", "ApiKey", "Token"])
 def test_an_authorization_row_with_another_scheme_than_asked_for(word: str) -> None:
     response = Response(401, ResponseHeaders((challenge('Bearer realm="api"'),)))

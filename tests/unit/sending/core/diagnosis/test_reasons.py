@@ -485,6 +485,14 @@ DESCRIBED = {
 }
 
 
+def test_an_audience_that_an_exchange_asks_for_is_not_that_of_the_api() -> None:
+    error = exchange_failure("invalid_target")
+    assert isinstance(error, TokenEndpointFailed)
+    error.suspected = "token-other-audience"
+    found = diagnose_error(error, asked_for(EXCHANGE), now=NOW)
+    assert "token-other-audience" not in ids(found)
+
+
 @pytest.mark.parametrize(("description", "expected"), DESCRIBED.items())
 def test_the_description_of_a_refused_exchange_decides(
     description: str, expected: str
@@ -818,6 +826,10 @@ def test_credentials_that_make_a_difference_are_not_refused(
         ({"kind": "bearer"}, "the token in Authorization"),
         (KEY_ROW, "the header X-API-Key"),
         ({"kind": "none", "values": SCRIPTED}, "what the script"),
+        (
+            {"kind": "oauth1", "values": {"oauth1.consumer_key": "ck"}},
+            "Authorization: OAuth with a signature",
+        ),
     ],
 )
 def test_credentials_that_make_no_difference_are_told_as_they_are_sent(
@@ -1103,3 +1115,10 @@ def test_the_evidence_has_the_value_that_was_sent() -> None:
     made = asked_for(BEARER_JWT)
     [first, *_] = diagnose_error(error, made, now=NOW).suspicions
     assert made.oauth2.token_url in str(first.evidence)
+
+
+def test_the_evidence_about_a_key_has_no_value() -> None:
+    error = disliked(failure("invalid_grant"), KEY)
+    [first, *_] = diagnose_error(error, asked_for(BEARER_JWT), now=NOW).suspicions
+    assert first.reason.id == KEY
+    assert "The assertion has" not in str(first.evidence)

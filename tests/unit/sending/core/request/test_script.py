@@ -642,6 +642,7 @@ def test_a_trial_has_the_lengths_of_parameters() -> None:
         "{'headers': {'a': 'b'}, 'other': {}}",
         "{'query': {'a': 1}}",
         "{'headers': {}, 'query': 7}",
+        "'X-Signature: abc'",
     ],
 )
 def test_an_example_expects_texts_of_headers_and_query_only(expect: str) -> None:

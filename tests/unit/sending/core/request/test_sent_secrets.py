@@ -124,6 +124,7 @@ def test_secret_headers_and_parameters_are_carried_and_plain_ones_are_not() -> N
         Header("Accept", "*/*", Source.DEFAULT),
         Header("Authorization", Secret("Bearer abc"), Source.AUTHENTICATION),
         Header("X-Time", Secret("1800000000"), Source.CALLER),
+        Header("X-Empty", Secret(""), Source.CALLER),
     )
     request = Request(
         "POST", ORIGIN, "/", (), Secret("a=b"), (Secret("b"),)

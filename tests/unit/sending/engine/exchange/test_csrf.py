@@ -177,6 +177,23 @@ def test_a_write_that_is_refused_with_the_new_token_too_is_not_sent_again() -> N
     assert len(server.fetches) == 2
 
 
+def test_a_write_is_not_repeated_with_the_token_that_was_refused() -> None:
+    server = Server()
+    fake = world(server)
+    post(fake)
+    server.live.clear()
+    server.fetch_answers = [
+        reply(
+            ("X-CSRF-Token", "csrf-token-1"),
+            ("Set-Cookie", "sap-session=sap-cookie-1; path=/"),
+            ("Set-Cookie", "session=replaced; path=/"),
+        )
+    ]
+    assert post(fake).status == 403
+    assert len(server.writes) == 2
+    assert len(server.fetches) == 2
+
+
 def test_another_403_is_about_something_else() -> None:
     server = Server()
     fake = world(server)
@@ -195,6 +212,7 @@ def test_another_403_is_about_something_else() -> None:
         (reply(status=401), LoginRefused, "invalid_credentials"),
         (reply(status=403), TokenEndpointFailed, "token_endpoint"),
         (reply(status=404), TokenEndpointFailed, "token_endpoint"),
+        (reply(status=429), TokenEndpointFailed, "token_endpoint"),
         (reply(status=503), TokenEndpointFailed, "token_endpoint"),
         (
             reply(("Location", "/elsewhere"), status=302),

@@ -1,11 +1,18 @@
 """Requests that are signed by OAuth 1.0a, from a gateway to the wire."""
 
 import re
+from base64 import b64decode
 from collections.abc import Iterable
 from dataclasses import replace
 from urllib.parse import unquote
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
 
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -86,6 +93,22 @@ def test_an_application_alone_signs_without_a_token() -> None:
     fake.gateway.send("acme", "GET", "/orders")
     [sent] = sent_by(fake)
     assert "oauth_token" not in sent
+
+
+def test_a_private_key_signs_without_a_consumer_secret() -> None:
+    key = rsa.generate_private_key(65537, 2048)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode(
+        "ascii"
+    )
+    fake = world(
+        Response(200),
+        secrets={"private_key": pem},
+        **{"oauth1.signature_method": "RSA-SHA1"},
+    )
+    assert fake.gateway.send("acme", "GET", "/orders").status == 200
+    [sent] = sent_by(fake)
+    assert sent["oauth_signature_method"] == "RSA-SHA1"
+    assert len(b64decode(sent["oauth_signature"])) == 256
 
 
 def test_a_refusal_is_never_repeated() -> None:

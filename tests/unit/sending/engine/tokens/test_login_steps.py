@@ -352,6 +352,24 @@ def test_a_value_that_cannot_be_sent_is_not(value: str) -> None:
     assert len(server.requests) == 1
 
 
+def test_a_number_is_a_value_as_it_is_written() -> None:
+    steps = steps_with(0, take={"nonce": "nonce"})
+    server = Server(start=reply({"nonce": 4711}))
+    send(world(server, login__steps=steps))
+    assert headers_of(server.requests[1])["X-Step"] == "4711"
+
+
+def test_a_broken_document_has_nothing_to_take() -> None:
+    steps = steps_with(
+        1, format="xml", body="<a>{password}</a>", take={"session": "a.token"}
+    )
+    broken = ("Content-Type", "text/xml; charset=utf-8")
+    answer = Response(200, ResponseHeaders((broken,)), b"<a><token>t-1</token>")
+    with pytest.raises(TokenEndpointFailed) as caught:
+        send(world(Server(login=answer), login__steps=steps))
+    assert caught.value.field == "login.steps"
+
+
 @pytest.mark.parametrize("value", ["..", "."])
 def test_a_value_cannot_lead_the_path_elsewhere(value: str) -> None:
     steps = steps_with(0, take={"nonce": "nonce"})
@@ -422,6 +440,7 @@ def made(**values: object) -> Configuration:
         ({"login__steps": [{"path": "/a"}] * 6}, "login.steps"),
         ({"login__steps": steps_with(0, path="/a")}, "login.steps[0].path"),
         ({"login__steps": [{"body": "{password}"}]}, "login.steps[0].path"),
+        ({"login__steps": steps_with(1, path="/a#b")}, "login.steps[1].path"),
         ({"login__steps": [{"path": "/a", "body": "{}"}]}, "login.steps"),
         ({"login__steps": steps_with(1, body="{nothing}")}, "login.steps[1].body"),
         ({"login__steps": steps_with(0, path="", url="ftp://a")}, "login.steps[0].url"),
@@ -452,6 +471,10 @@ def made(**values: object) -> Configuration:
         ),
         ({"login__steps": steps_with(1, take={"nonce": "a"})}, "login.steps[1].take"),
         ({"login__steps": steps_with(1, take={"a b": "a"})}, "login.steps[1].take"),
+        (
+            {"login__steps": steps_with(1, take={"session": ""})},
+            "login.steps[1].take.session",
+        ),
         (
             {"login__steps": steps_with(1, take={"session": "cookie:"})},
             "login.steps[1].take.session",
