@@ -342,6 +342,8 @@ class FormReader:
             for known in FIELDS
             if known.kind is not Kind.ROWS
         }
+        if STEPS in self._errors:  # a wrong step takes the place of a login path too
+            beside[STEPS] = entered_steps(self._values)
         for known in FIELDS:
             is_empty = not beside.get(known.path) and not known.secret
             if is_empty and known.is_required(beside):

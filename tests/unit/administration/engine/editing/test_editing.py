@@ -146,6 +146,65 @@ def save(
     return True
 
 
+# ── steps of a login ────────────────────────────────────────────────────────────────
+
+
+LOGIN_IN_STEPS = """
+[configuration.acme]
+base_url = "https://api.acme.example"
+authentication_type = "bearer"
+token_source = "login"
+username = "api"
+[configuration.acme.login]
+token = "{session}"
+[[configuration.acme.login.steps]]
+method = "GET"
+url = "https://login.acme.example/start"
+take = { nonce = "header:X-Nonce" }
+[[configuration.acme.login.steps]]
+path = "/login"
+format = "form"
+body = "user={username}&pass={password}&nonce={nonce}"
+take = { session = "data.token" }
+"""
+FIRST = {
+    "step-method-1": "GET",
+    "step-url-1": "https://login.acme.example/start",
+    "step-take-1": "nonce = header:X-Nonce",
+}
+SECOND = {
+    "step-path-4": "/login",
+    "step-format-4": "form",
+    "step-body-4": "user={username}&pass={password}&nonce={nonce}",
+    "step-take-4": "session = data.token",
+}
+
+
+def steps_form(*steps: dict[str, str]) -> tuple[dict[str, str], Configuration]:
+    office = office_with(LOGIN_IN_STEPS, password="open-sesame-4711")
+    stored = office.registry.get("acme")
+    values = form_of(stored, login__steps="")  # as the page posts it beside the inputs
+    for step in steps:
+        values |= step
+    return values, stored
+
+
+def test_steps_in_a_form_are_those_of_a_document() -> None:
+    empty = {"step-path-2": " ", "step-take-2": "a = b"}
+    removed = {"step-path-3": "/other", "step-gone-3": "on"}
+    values, stored = steps_form(FIRST, empty, removed, SECOND)
+    edit = edit_of(values, stored)
+    assert edit.configuration.login.steps == stored.login.steps
+
+
+def test_an_error_of_a_step_is_at_the_steps_and_names_its_number() -> None:
+    values, stored = steps_form(FIRST, SECOND | {"step-format-4": "yaml"})
+    errors = Edit.read(values, stored)
+    assert isinstance(errors, dict)
+    assert set(errors) == {"login.steps"}
+    assert "2" in errors["login.steps"].message
+
+
 # ── reading ─────────────────────────────────────────────────────────────────────────
 
 
