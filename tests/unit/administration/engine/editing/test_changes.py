@@ -756,6 +756,44 @@ def test_a_secret_that_had_a_value_is_replaced() -> None:
     assert effects == ["created", "replaced"]
 
 
+FOR_USERS = """
+[configuration.acme]
+base_url = "https://api.acme.example"
+authentication_type = "bearer"
+token_source = "oauth2"
+[configuration.acme.oauth2]
+grant = "token_exchange"
+token_url = "https://id.acme.example/token"
+client_id = "erp"
+subject_token_from = "caller"
+"""
+LINE = '[line.orders]\nconfiguration = "acme"\npath = "/orders"\n'
+
+
+def test_a_configuration_for_users_gets_no_line() -> None:
+    office = Office()
+    with pytest.raises(ConfigError, match="sent for users") as caught:
+        office.apply(FOR_USERS + LINE)
+    assert caught.value.field == "line.orders.configuration"
+    office.apply(FOR_USERS)
+    line = SyncLine("orders", "acme", "GET", "/orders")
+    with pytest.raises(ConfigError, match="sent for users"):
+        office.administration.save_line(line)
+    with pytest.raises(ConfigError, match="sent for users"):
+        office.administration.save_lines([line])
+    assert office.registry.timetable() == []
+
+
+def test_a_configuration_with_lines_cannot_be_turned_into_one_for_users() -> None:
+    office = Office()
+    office.apply(DOCUMENT)
+    with pytest.raises(ConfigError, match="sent for users") as caught:
+        office.apply(FOR_USERS)
+    assert caught.value.field == "line.orders.configuration"
+    assert not office.registry.get("acme").needs_subject
+    office.apply(FOR_USERS.replace("acme", "users"))  # another one has no line
+
+
 def test_a_line_is_kept_and_removed_with_a_record() -> None:
     office = Office()
     office.apply(DOCUMENT)

@@ -855,6 +855,21 @@ def test_the_token_of_a_login_that_makes_no_difference_is_not_read() -> None:
     assert second.reason.id == "forbidden"
 
 
+def test_a_key_in_quotes_beside_a_signature_is_the_one_to_tidy() -> None:
+    one = Exchange(
+        "",
+        "",
+        401,
+        kind="oauth1",
+        values={"oauth1.consumer_key": "ck"},
+        rows=("X-API-Key",),
+        secrets={"consumer_secret": "s3cr3t", "header:X-API-Key": '"k3y"'},
+    )
+    [first, *_] = found_in(one).suspicions
+    assert first.reason.id == "secret-in-quotes"
+    assert fix_text(first.fix) == "header:X-API-Key"
+
+
 @pytest.mark.parametrize("status", [401, 403])
 def test_without_credentials_the_scheme_that_is_asked_for_is_named(status: int) -> None:
     headers = {"WWW-Authenticate": 'Basic realm="x", Private key="0900"'}
