@@ -40,6 +40,7 @@ def test_the_json_of_a_drill_has_this_shape(ready: Terminal) -> None:
         "ok": True,
         "speed": 20.0,
         "verdicts": {"ok": 2, "warn": 1, "bad": 0},
+        "not_exercised": [],
     }
     assert [one["id"] for one in scenarios] == [
         "works",
@@ -98,6 +99,14 @@ def test_what_is_bad_is_exit_code_1(
     )
     assert commands.drill("acme", scenario=["down"], as_json=True) == 1
     assert commands.drill("acme", scenario=["works"], as_json=True) == 0
+
+
+def test_what_was_not_exercised_is_printed(ready: Terminal) -> None:
+    table = '[configuration.acme.csrf]\npath = "/token"\n'
+    assert ready("apply", "-", stdin=table).code == 0
+    done = ready("spar", "drill", "acme", "--scenario", "works")
+    assert done.code == 0
+    assert "Not exercised: The CSRF token: the copy fetches and sends none." in done.out
 
 
 def test_scenarios_are_listed_for_all_and_for_one(ready: Terminal) -> None:

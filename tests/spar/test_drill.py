@@ -11,7 +11,13 @@ from joserfc import jwk, jwt
 
 from outkey.foundation.core.errors import ConfigError, RedirectBlocked
 from outkey.foundation.core.origin import parse_url
-from outkey.hosts.drill.drill import DrillVerdict, ScenarioResult, drill, speed_of
+from outkey.hosts.drill.drill import (
+    DrillVerdict,
+    ScenarioResult,
+    drill,
+    not_exercised,
+    speed_of,
+)
 from outkey.hosts.drill.scenarios import SCENARIOS, concerning
 from outkey.sending.core.configuration.configuration import (
     Configuration,
@@ -188,6 +194,40 @@ def test_only_these_scenarios_are_worth_a_warning(
     of_tokens = {"expired-403"} if METHODS[method].sends_token else set()
     of_tokens |= {"token-expired"} if method == "bearer" else set()
     assert warned == {"error-in-200"} | of_tokens
+
+
+STEPS = {
+    "login.path": "",
+    "login.body": "",
+    "login.token": "",
+    "login.cookies": True,
+    "login.steps": [{"path": "/start", "body": '{"pass": "{password}"}'}],
+}
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        (OAUTH2 | {"oauth2.grant": "jwt_bearer"}, "The grant jwt_bearer"),
+        (
+            OAUTH2 | {"oauth2.grant": "password", "username": "api"},
+            "The grant password",
+        ),
+        (OAUTH2 | {"oauth2.grant": "token_exchange"}, "The grant token_exchange"),
+        (LOGIN | STEPS, "The steps of the login"),
+        (BEARER | {"csrf.path": "/token"}, "The CSRF token"),
+        (OAUTH2 | {"oauth2.grant": "refresh_token"}, ""),
+        (LOGIN, ""),
+    ],
+)
+def test_what_the_copy_does_otherwise_is_named_and_all_is_well(
+    values: dict[str, object], named: str
+) -> None:
+    configuration = build("acme", values)
+    assert [text.partition(":")[0] for text in not_exercised(configuration)] == (
+        [named] if named else []
+    )
+    assert only(configuration, "works").verdict == "ok"
 
 
 def test_seconds_are_those_of_production(

@@ -65,10 +65,9 @@ _LEFT_OUT = re.compile(
     r"tls\.(?!minimum_version)"
     r"|oauth2\.(issuer|(authorization|device|revocation|introspection)_url)"
     r"|oauth1\.(signature_method|(request|authorization|access)_url)"
+    r"|login\.(steps|cookies)|csrf\."
 )
-
-
-# The login of the sparring provider; the body stays as it is configured.
+# The login of the sparring provider; the body of a single request stays as it is.
 _LOGIN = {
     "login.method": "POST",
     "login.path": "/login/json?any=1",
@@ -76,6 +75,15 @@ _LOGIN = {
     "login.expires_in": "data.expires",
     "login.expires_unit": "ms",
     "login.refresh_path": "",
+}
+_BODY_FOR_STEPS = '{"password": "{password}"}'
+# The grants that the copy has as they are configured.
+_PLAYED_GRANTS = {
+    Grant.CLIENT_CREDENTIALS,
+    Grant.REFRESH_TOKEN,
+    # Begun by a user: the copy has what the consent ends in.
+    Grant.AUTHORIZATION_CODE,
+    Grant.DEVICE_CODE,
 }
 
 
@@ -106,6 +114,21 @@ class ScenarioResult(NamedTuple):
     seconds: float
     verdict: DrillVerdict
     meaning: str
+
+
+def not_exercised(configuration: Configuration) -> list[str]:
+    """Return what the copy does otherwise or leaves out, as sentences."""
+    sentences = []
+    grant = configuration.oauth2.grant
+    if configuration.uses_oauth2 and grant not in _PLAYED_GRANTS:
+        sentences.append(
+            f"The grant {grant}: the copy gets its tokens by client_credentials."
+        )
+    if configuration.uses_login and configuration.login.steps:
+        sentences.append("The steps of the login: the copy logs in by one request.")
+    if configuration.csrf.path:
+        sentences.append("The CSRF token: the copy fetches and sends none.")
+    return sentences
 
 
 def speed_of(configuration: Configuration) -> float:
@@ -202,6 +225,8 @@ def _copy_for(
         values |= _oauth2_values(configuration, origin + scenario.endpoint)
     if configuration.uses_login:
         values |= _LOGIN
+        if configuration.login.steps:
+            values["login.body"] = _BODY_FOR_STEPS
     secrets_to_replace = {
         name: state
         for name, state in configuration.secrets.items()

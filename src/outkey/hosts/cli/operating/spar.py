@@ -68,7 +68,7 @@ def drill(
     A copy with made-up secrets is drilled, on this machine only. Nothing is stored.
     """
     from outkey.hosts.drill.drill import drill as play
-    from outkey.hosts.drill.drill import speed_of
+    from outkey.hosts.drill.drill import not_exercised, speed_of
     from outkey.hosts.drill.scenarios import SCENARIOS, concerning
 
     if list_only and not name:
@@ -83,7 +83,13 @@ def drill(
         return _list_scenarios(scenarios, as_json=as_json)
     with progress_bar("drilling", len(scenarios)) as advance:
         results = play(configuration, scenarios, advance)
-    report(name, speed_of(configuration), results, as_json=as_json)
+    report(
+        name,
+        speed_of(configuration),
+        results,
+        not_exercised(configuration),
+        as_json=as_json,
+    )
     return int(any(result.verdict == "bad" for result in results))
 
 
@@ -209,21 +215,28 @@ def _list_scenarios(
 
 
 def report(
-    name: str, speed: float, results: "list[ScenarioResult]", *, as_json: bool
+    name: str,
+    speed: float,
+    results: "list[ScenarioResult]",
+    omitted: list[str],
+    *,
+    as_json: bool,
 ) -> None:
-    """Print the results of a drill."""
+    """Print the results of a drill, and what it did not exercise."""
     counts = Counter({"ok": 0, "warn": 0, "bad": 0})
     counts.update(str(result.verdict) for result in results)
     if as_json:
         facts = {"configuration": name, "ok": not counts["bad"], "speed": speed}
-        scenarios = [_result_facts(result) for result in results]
-        print_json({**facts, "verdicts": counts, "scenarios": scenarios})
+        facts |= {"verdicts": counts, "not_exercised": omitted}
+        print_json({**facts, "scenarios": [_result_facts(each) for each in results]})
         return
     print_table(
         ("", "Scenario", "Requests", "Seconds", "What it means"),
         map(_result_row, results),
     )
     print_line(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))
+    for sentence in omitted:
+        print_line(f"Not exercised: {sentence}")
     print_line(
         f"Played {speed:g} times as fast; the seconds are those of production.\nThis"
         f" was a copy with made-up secrets: no secret of {name} was opened, nothing was"
