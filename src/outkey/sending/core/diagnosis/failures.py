@@ -234,16 +234,18 @@ def _clues_at_token_url(
     if configuration.uses_oauth1:
         yield from _clues_of_legs(error, now)
         return
+    yield from _clues_of_oauth2(error, configuration, now)
+
+
+def _clues_of_oauth2(
+    error: errors.TokenEndpointFailed, configuration: Configuration, now: float
+) -> Iterator[Clue]:
+    """Yield the clues of an error of a Token URL."""
     oauth2 = configuration.oauth2
     style = oauth2.client_auth
     refused = error.reason in {"invalid_client", "invalid_dpop_proof", "invalid_grant"}
     if refused and (oauth2.signs_assertions or oauth2.dpop):
-        skew = abs(round((error.their_time or now) - now))
-        text = Text(
-            "The clocks of the provider and this machine differ by {seconds} seconds.",
-            seconds=skew,
-        )
-        yield Clue(95 if skew > CLOCK_SKEW_SECONDS else 20, "clock-off", text)
+        yield from _clock_clues(error, now)
     if error.reason == "invalid_client" and style is ClientAuth.MTLS:
         missing = not configuration.tls.client_certificate
         text = Text(
@@ -254,7 +256,10 @@ def _clues_at_token_url(
             "client-certificate-missing" if missing else "client-certificate-refused",
             text,
         )
-    yield from clues_of_assertions(error, configuration)
+    explained = tuple(clues_of_assertions(error, configuration))
+    yield from explained
+    if explained:
+        return  # what the error alone suggests is less than what its words are about
     suspected = error.suspected
     if suspected == "token-other-audience" and error.reason == "invalid_target":
         suspected = ""  # that is about the token which the API gets
@@ -272,6 +277,18 @@ def _clues_at_token_url(
         clue = _error_clue(weight, reason, error, fix)
         # The hint of the error belongs to its first reason.
         yield clue if number == 0 else Clue(weight, reason, clue.evidence, fix=fix)
+
+
+def _clock_clues(error: errors.TokenEndpointFailed, now: float) -> Iterator[Clue]:
+    """Yield the clue of two clocks that differ; the header Date has whole seconds."""
+    skew = abs(round((error.their_time or now) - now))
+    if skew <= 1:
+        return
+    text = Text(
+        "The clocks of the provider and this machine differ by {seconds} seconds.",
+        seconds=skew,
+    )
+    yield Clue(95 if skew > CLOCK_SKEW_SECONDS else 20, "clock-off", text)
 
 
 def _reasons_at_token_url(reason: str, configuration: Configuration) -> tuple[str, ...]:

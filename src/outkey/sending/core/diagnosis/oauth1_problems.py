@@ -14,6 +14,11 @@ _STATED = 92
 _IN_WORDS = 84
 _NEVER_WRONG = Text("The method RSA-SHA1 signs with the Private Key alone.")
 
+_NO_TOKEN = Text(
+    "No Access Token is entered. Enter the one that the provider has issued for the"
+    " account, and its secret."
+)
+
 
 def by_oauth1(evidence: Evidence) -> Iterator[Clue]:
     """Read what the provider reports; our own names of it are the evidence."""
@@ -43,4 +48,6 @@ def remedy_of(reason: str, configuration: Configuration) -> Text:
         return join_texts([remedy, method])
     if reason == problems.TOKEN and configuration.has_three_legs:
         return join_texts([remedy, Text("Have a user authorize the access again.")])
+    if reason == problems.TOKEN and not configuration.entered_oauth1_token():
+        return _NO_TOKEN
     return NO_TEXT

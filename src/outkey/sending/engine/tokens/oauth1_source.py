@@ -32,6 +32,7 @@ from outkey.sending.engine.tokens.token_source import (
     TokenRequest,
     TokenResult,
     TokenSource,
+    not_connected,
     send_for_token,
 )
 from outkey.sending.engine.wire.context import SendContext
@@ -123,7 +124,7 @@ class OAuth1Source(TokenSource):
 
     def refuse_dead(self, state: TokenState, request: TokenRequest) -> NoReturn:  # noqa: ARG002
         """Refuse every renewal: only a user gets another token."""
-        raise self._consent_error()
+        raise self._consent_error(was_connected=state.content is not None)
 
     def request_token(
         self,
@@ -147,11 +148,14 @@ class OAuth1Source(TokenSource):
         """Return the error for a reason, also from a stored one."""
         return leg_failure(reason, their_time)
 
-    def _consent_error(self) -> errors.ReauthorizationNeeded:
-        return errors.ReauthorizationNeeded(
-            hint=Text(
-                "Press Connect on the configuration's page, or have a user authorize"
-                " it: outkey token authorize {name}.",
-                name=self.configuration.name,
-            )
+    def _consent_error(
+        self, *, was_connected: bool = True
+    ) -> errors.ReauthorizationNeeded:
+        hint = Text(
+            "Press Connect on the configuration's page, or have a user authorize it:"
+            " outkey token authorize {name}.",
+            name=self.configuration.name,
         )
+        if was_connected:
+            return errors.ReauthorizationNeeded(hint=hint)
+        return not_connected(hint)

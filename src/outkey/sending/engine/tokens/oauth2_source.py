@@ -35,6 +35,7 @@ from outkey.sending.engine.tokens.token_source import (
     TokenRequest,
     TokenResult,
     TokenSource,
+    not_connected,
     send_for_token,
 )
 from outkey.sending.engine.wire.context import SendContext
@@ -111,8 +112,7 @@ class OAuth2Source(TokenSource):
         hint = hints.get(self.configuration.oauth2.grant)
         if was_connected:
             return errors.ReauthorizationNeeded(hint=hint)
-        message = Text("no user has authorized the access yet")
-        return errors.ReauthorizationNeeded(message, hint=hint, reason="not-connected")
+        return not_connected(hint)
 
     def _may_use_entered(self, state: TokenState, request: TokenRequest) -> bool:
         """Whether the refresh token that was entered may be sent."""

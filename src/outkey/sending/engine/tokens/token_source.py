@@ -8,7 +8,13 @@ from functools import partial
 from math import inf
 from typing import NamedTuple, Protocol
 
-from outkey.foundation.core.errors import ConnectionFailed, OutkeyError, TimedOut
+from outkey.foundation.core.errors import (
+    ConnectionFailed,
+    OutkeyError,
+    ReauthorizationNeeded,
+    TimedOut,
+)
+from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth2.responses import MAX_RESPONSE
 from outkey.sending.core.oauth2.token import AccessToken, TokenState
@@ -45,6 +51,12 @@ class TokenResult(NamedTuple):
     granted: Callable[[TokenState, float], TokenState]
     # Adds what the provider said to an error; of a login no value is added.
     explain: Callable[[OutkeyError], None] = lambda _error: None
+
+
+def not_connected(hint: Text | None) -> ReauthorizationNeeded:
+    """Return the error for an access that no user has authorized yet."""
+    message = Text("no user has authorized the access yet")
+    return ReauthorizationNeeded(message, hint=hint, reason="not-connected")
 
 
 class TokenSource(Protocol):

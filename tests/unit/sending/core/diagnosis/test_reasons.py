@@ -456,6 +456,22 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
 
 
 @pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (disliked(failure("invalid_grant", NOW), AUDIENCE), "assertion-audience"),
+        (disliked(failure("invalid_grant", NOW + 1), KEY), "assertion-key"),
+        (disliked(failure("invalid_request", NOW), ISSUER), "assertion-issuer"),
+        (failure("invalid_grant", NOW), "assertion-refused"),
+    ],
+)
+def test_a_provider_that_names_the_claim_leaves_no_weaker_reason(
+    error: OutkeyError, reason: str
+) -> None:
+    found = diagnose_error(error, asked_for(BEARER_JWT), now=NOW)
+    assert ids(found) == [reason]
+
+
+@pytest.mark.parametrize(
     ("error", "values", "expected", "fix"),
     ERRORS,
     ids=[f"{type(e).__name__} {e.reason}: {','.join(r)}" for e, _, r, _ in ERRORS],

@@ -178,3 +178,10 @@ def test_a_challenge_that_names_oauth_is_met() -> None:
 def test_a_problem_is_read_from_the_first_kilobytes_only() -> None:
     long = response("x" * 20_000 + "oauth_problem=nonce_used")
     assert problem_of(long) is None
+
+
+def test_a_refusal_without_an_entered_token_asks_for_one() -> None:
+    used = replace(signed(), secrets={})
+    diagnosis = diagnose(response("oauth_problem=token_rejected"), used, now=NOW)
+    assert diagnosis is not None
+    assert "No Access Token is entered" in str(diagnosis.remedy)

@@ -148,6 +148,7 @@ def test_before_that_no_request_is_sent() -> None:
     with pytest.raises(ReauthorizationNeeded) as caught:
         session.fake.gateway.send("acme", "GET", "/orders")
     assert "token authorize acme" in str(caught.value.hint)
+    assert caught.value.reason == "not-connected"
     session.begin()
     with pytest.raises(ReauthorizationNeeded):
         session.fake.gateway.send("acme", "GET", "/orders")
