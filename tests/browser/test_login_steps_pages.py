@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from browser.test_oauth2_pages import expect_chip
+from browser.test_oauth2_pages import expect_chip, expect_no_button, press
 from browser.test_pages import new, run_test, save, tab
 from outkey.spar import Spar
 from outkey.spar.logins import PASSWORD, USERNAME
@@ -89,3 +89,27 @@ def test_a_csrf_token_is_set_beside_the_rows(page: Page, spar: Spar) -> None:
     tab(page, "Headers and query")
     expect(methods).to_have_value("POST, DELETE")
     run_test(page)
+    page.reload()
+    tab(page, "Headers and query")
+    expect_chip(page, "no token yet")
+    expect_no_button(page, "Renew")
+
+
+def test_a_csrf_token_is_shown_and_forgotten(page: Page, spar: Spar) -> None:
+    page.on("dialog", lambda dialog: dialog.accept())
+    new(page, "csrf panel", spar.url, "basic", "/csrf/odata")
+    page.fill("#f-username", USERNAME)
+    page.locator('[name="secret:password"]').fill(PASSWORD)
+    tab(page, "Headers and query")
+    page.get_by_text("More", exact=True).locator("visible=true").click()
+    page.locator('[name="csrf.path"]').fill("/csrf/odata")
+    tab(page, "Verification")
+    page.locator('[name="verification.test_method"]').fill("POST")
+    save(page)
+    run_test(page)
+    page.reload()
+    tab(page, "Headers and query")
+    expect(page.get_by_role("heading", name="CSRF token")).to_be_visible()
+    expect_chip(page, "fresh")
+    press(page, "Forget")
+    expect_chip(page, "no token yet")

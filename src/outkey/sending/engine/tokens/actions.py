@@ -137,7 +137,10 @@ class TokenActions:
 
     def last_error(self, status: TokenStatus) -> OutkeyError | None:
         """Return the error of the last renewal, if it failed."""
-        return self._manager.failure(status.error) if status.error else None
+        if not status.error:
+            return None
+        is_csrf = not self.configuration.fetches_token
+        return (self._csrf if is_csrf else self._manager).failure(status.error)
 
     def possible(self, status: TokenStatus) -> set[TokenAction]:
         """Return the actions that a token of this status allows, permissions aside."""
@@ -146,6 +149,8 @@ class TokenActions:
         actions: set[TokenAction] = set()
         if self._is_about_all:
             return {TokenAction.FORGET} if status.subjects else actions
+        if not configuration.fetches_token:  # a CSRF token is fetched when it is needed
+            return actions if status.state is State.NONE else {TokenAction.FORGET}
         if configuration.has_three_legs:
             actions.add(TokenAction.CONNECT)
             if status.state is not State.NONE:

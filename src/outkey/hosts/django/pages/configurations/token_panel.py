@@ -68,6 +68,16 @@ class TokenPanel:
         return is_first and by_browser
 
     @property
+    def is_csrf(self) -> bool:
+        """Whether this is the CSRF token: no other one is fetched."""
+        return not self.stored.fetches_token
+
+    @property
+    def csrf_words(self) -> object:
+        """The state of the CSRF token beside a token, as the page shows it."""
+        return STATES[self.status.csrf] if self.status and self.status.csrf else ""
+
+    @property
     def words(self) -> object:
         """The state as the page shows it."""
         if self.status and self.status.subjects is not None:
@@ -77,6 +87,8 @@ class TokenPanel:
 
 def token_tab(stored: Configuration) -> Tab:
     """Return the tab of the form that shows the token of a configuration."""
+    if stored.csrf.path and not stored.fetches_token:
+        return Tab.HEADERS  # where CSRF path is
     if stored.uses_aws_role:
         return Tab.AWS
     if stored.uses_oauth1:
@@ -85,8 +97,8 @@ def token_tab(stored: Configuration) -> Tab:
 
 
 def panel_for(request: HttpRequest, stored: Configuration) -> TokenPanel | None:
-    """Return the panel of a configuration whose token is fetched, or None."""
-    if not stored.fetches_token:
+    """Return the panel of a configuration that fetches a token, or None."""
+    if not (stored.fetches_token or stored.csrf.path):
         return None
     application = installation()
     if application.keys.is_sealed():
