@@ -274,7 +274,6 @@ def test_a_refresh_url_binds_the_client_secret(outkey: Terminal, spar: Spar) -> 
     assert (sent.code, "secret_rebind_required" in sent.err) == (2, True)
     set_again = ("secret", "set", "acme", "client_secret")
     stored = outkey(*set_again, stdin=CLIENT_SECRET)
-    # The Token URL is at the origin of the API, which is shown once.
     sent_to = sorted(stored.out.strip().partition("to be sent to ")[2].split(" and "))
     assert (stored.code, sent_to) == (0, sorted([spar.url, spar.elsewhere]))
     assert outkey("request", "acme", "/oauth/api").code == 0

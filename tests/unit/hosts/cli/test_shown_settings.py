@@ -1,6 +1,6 @@
 """Settings of a configuration as `outkey show` prints them."""
 
-from outkey.hosts.cli.printing.presenters import configuration_rows
+from outkey.hosts.cli.printing.presenters import binding_text, configuration_rows
 from outkey.testing import configuration
 
 
@@ -23,3 +23,9 @@ def test_steps_are_toml_and_methods_are_words() -> None:
         '{ path = "/login", format = "form", body = "p={password}&n={nonce}" }',
     ]
     assert shown["csrf.methods"] == "POST, PUT"
+
+
+def test_an_origin_that_two_urls_share_is_shown_once() -> None:
+    assert binding_text("https://a:443 https://b:443 https://a:443") == (
+        "https://a:443 and https://b:443"
+    )

@@ -48,6 +48,16 @@ _OAUTH2 = (
     "password",
     "oauth2.scope",
 )
+_ASSERTION = (
+    "oauth2.grant",
+    "oauth2.token_url",
+    "oauth2.private_key",
+    "oauth2.scope",
+    "oauth2.client_id",
+    "oauth2.assertion.scope_in",
+    "oauth2.assertion.issuer",
+    "oauth2.assertion.subject",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +165,7 @@ METHODS = {
                 "token_source": "oauth2",
                 "oauth2.grant": "jwt_bearer",
             },
-            fields=_OAUTH2,
+            fields=_ASSERTION,
         ),
         AuthenticationMethod(
             "oauth2-exchange",
