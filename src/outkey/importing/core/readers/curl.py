@@ -36,6 +36,10 @@ _AWS_WORD = re.compile(r"[A-Za-z0-9-]{1,40}")
 _AWS_HOST = re.compile(r"([a-z0-9-]+)\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com")
 _NEVER = Text("outkey always verifies certificates")
 _NOT_READ = Text("files of this machine are not read: enter the value")
+_COOKIE_FILE = Text(
+    "a file with cookies is not read: if they are those of a login, choose Login as"
+    " Token Source, and Store cookies"
+)
 _NO_REDIRECTS = Text("outkey follows redirects within the API's own origin only")
 _IMPOSSIBLE = Text("outkey cannot do this")
 _REFUSED = {
@@ -43,6 +47,7 @@ _REFUSED = {
     "location": _NO_REDIRECTS,
     "location-trusted": _NO_REDIRECTS,
     "config": _NOT_READ,
+    "cookie-jar": _COOKIE_FILE,
     "netrc": _NOT_READ,
     "netrc-file": _NOT_READ,
     "netrc-optional": _NOT_READ,
@@ -273,7 +278,7 @@ class CommandReader:
         if "=" in value:
             self._add(call, "Cookie", value)
         else:
-            self._report.note_dropped("--cookie", _NOT_READ)
+            self._report.note_dropped("--cookie", _COOKIE_FILE)
 
     # ── body and parameters ─────────────────────────────────────────────────────────
 

@@ -389,6 +389,14 @@ def test_what_is_never_taken_is_named(option: str, item: str) -> None:
     assert reported(imported)[item] == "dropped"
 
 
+@pytest.mark.parametrize("option", ["-b jar.txt", "-c jar.txt", "--cookie-jar -"])
+def test_a_file_with_cookies_leads_to_a_login(option: str) -> None:
+    imported = read_import(f"{BASE} {option} -u svc:s3cr3t99")
+    [item] = [each for each in imported.report if each.item.startswith("--cookie")]
+    assert item.action == "dropped"
+    assert "choose Login as Token Source, and Store cookies" in str(item.why)
+
+
 @pytest.mark.parametrize(
     ("query", "pages"),
     [
