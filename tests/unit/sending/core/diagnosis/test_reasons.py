@@ -47,6 +47,7 @@ from outkey.sending.core.diagnosis.assertion_problems import (
     SUBJECT,
     TIME,
     assertion_problem,
+    hint_of_refusal,
 )
 from outkey.sending.core.diagnosis.diagnose import (
     diagnose,
@@ -1146,6 +1147,11 @@ def test_the_evidence_has_the_value_that_was_sent() -> None:
     made = asked_for(BEARER_JWT)
     [first, *_] = diagnose_error(error, made, now=NOW).suspicions
     assert made.oauth2.token_url in str(first.evidence)
+
+
+def test_a_refused_assertion_has_a_hint_about_it_and_not_about_a_consent() -> None:
+    hint = str(hint_of_refusal(asked_for(BEARER_JWT)))
+    assert hint == "Check issuer, subject and audience of assertions, and the key."
 
 
 def test_the_evidence_about_a_key_has_no_value() -> None:
