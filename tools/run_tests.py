@@ -25,7 +25,7 @@ from descendants import adopt_orphans, end_descendants
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
-AT_ONCE = (os.cpu_count() or 1) + 1  # since each suite waits at times
+AT_ONCE = (os.cpu_count() or 1) + 2  # since each suite waits at times
 SHOWN = 10
 WIDTH = 88
 PYTEST = (BIN / "python", "-m", "pytest", "-q")

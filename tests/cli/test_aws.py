@@ -131,7 +131,14 @@ def test_many_processes_assume_a_role_exactly_once(
     assert sts_requests(spar) == 1
 
 
-@pytest.mark.parametrize("point", ["before claim", "after asking", "before keep"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        pytest.param("before claim", marks=pytest.mark.full),
+        "after asking",
+        pytest.param("before keep", marks=pytest.mark.full),
+    ],
+)
 def test_a_kill_between_the_response_of_sts_and_its_storing_is_recovered(
     point: str, outkey: Terminal, spar: Spar
 ) -> None:

@@ -121,6 +121,7 @@ def test_a_key_that_the_provider_does_not_know_is_the_cause(
     assert "Invalid JWT Signature." in report.out  # the provider's own words
 
 
+@pytest.mark.full
 def test_many_processes_sign_exactly_one_assertion(
     outkey: Terminal, spar: Spar
 ) -> None:

@@ -11,6 +11,8 @@ from cli.test_token_processes import POINTS, RENEWAL, output_of, race, start
 from outkey.spar import Spar
 from outkey.spar.logins import PASSWORD, USERNAME
 
+# Between the response and its storing; the others with --full.
+QUICK_POINTS = ("after sending", "after asking")
 FINISH = """
 [[configuration.crm.login.steps]]
 path = "/login/steps/finish{query}"
@@ -247,6 +249,7 @@ def test_many_processes_log_in_exactly_once(outkey: Terminal, spar: Spar) -> Non
     assert targets(spar).count("/login/steps/finish") == 1
 
 
+@pytest.mark.full
 def test_many_processes_fetch_one_csrf_token(outkey: Terminal, spar: Spar) -> None:
     apply(outkey, odata(spar).replace(".sap", ".acme"), "acme")
     sent = race(outkey, "/csrf/odata", "POST", processes=8, threads=25)
@@ -254,7 +257,13 @@ def test_many_processes_fetch_one_csrf_token(outkey: Terminal, spar: Spar) -> No
     assert fetches(spar) == 1
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(
+    "point",
+    [
+        point if point in QUICK_POINTS else pytest.param(point, marks=pytest.mark.full)
+        for point in POINTS
+    ],
+)
 def test_a_killed_login_in_steps_is_repeated(
     point: str, outkey: Terminal, spar: Spar
 ) -> None:

@@ -75,7 +75,7 @@ def test_an_application_alone_signs(outkey: Terminal, spar: Spar) -> None:
     assert outkey("test", "shop").code == 0
 
 
-@pytest.mark.parametrize("words", ["0", "1"])
+@pytest.mark.parametrize("words", ["0", pytest.param("1", marks=pytest.mark.full)])
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [

@@ -229,7 +229,14 @@ def test_twenty_users_of_many_processes_cause_twenty_exchanges(
     assert exchanges(spar) == 20
 
 
-@pytest.mark.parametrize("point", ["before claim", "after asking", "before keep"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        pytest.param("before claim", marks=pytest.mark.full),
+        "after asking",
+        pytest.param("before keep", marks=pytest.mark.full),
+    ],
+)
 def test_a_kill_between_the_response_and_its_storing_is_recovered(
     point: str, outkey: Terminal, spar: Spar
 ) -> None:
