@@ -54,7 +54,7 @@ OAUTH1_USUAL = {
     "authorization_url",
     "access_url",
 }
-# Where to put pictures for whoever looks at the pages; nothing is compared with them.
+# Where to store pictures of the pages, to look at; nothing is compared with them.
 PICTURES = os.environ.get("OUTKEY_TESTS_PICTURES", "")
 
 

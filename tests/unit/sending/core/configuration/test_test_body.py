@@ -89,7 +89,9 @@ def test_a_preview_of_the_test_request_has_its_body() -> None:
     ],
 )
 def test_a_body_without_a_credential_is_accepted(body: str) -> None:
-    refuse_unsavable(with_body(body))
+    made = with_body(body)
+    refuse_unsavable(made)
+    assert made.verification.test_body == body
 
 
 @pytest.mark.parametrize(

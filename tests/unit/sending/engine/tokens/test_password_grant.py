@@ -269,8 +269,10 @@ def test_another_refresh_url_needs_the_secrets_again(before: str, after: str) ->
 
 
 def test_a_refresh_url_at_the_same_origin_needs_nothing_again() -> None:
-    moved = read_draft("acme", {"oauth2": {"refresh_url": f"{TOKEN_URL}/renew"}})
-    moved.merged(stored()).refuse_unbound("client_secret")
+    draft = read_draft("acme", {"oauth2": {"refresh_url": f"{TOKEN_URL}/renew"}})
+    moved = draft.merged(stored())
+    moved.refuse_unbound("client_secret")
+    assert moved.secrets["client_secret"] == stored().secrets["client_secret"]
 
 
 @pytest.mark.parametrize("grant", ["client_credentials", "jwt_bearer"])
