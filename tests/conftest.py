@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Property tests try eighty times as many examples in the full run."""
+    """Property tests try a hundred times as many examples in the full run."""
     config.addinivalue_line(
         "markers", "untraced: heavy, and other tests reach the same lines"
     )
@@ -37,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line("markers", "full: runs in the full run only")
     settings.register_profile("full", max_examples=2000, deadline=None)
-    settings.register_profile("quick", max_examples=25, deadline=None)
+    settings.register_profile("quick", max_examples=20, deadline=None)
     settings.load_profile("full" if config.getoption("--full") else "quick")
     if file := os.environ.get("OUTKEY_TEST_TIMES"):
         config.pluginmanager.register(Times(Path(file)))

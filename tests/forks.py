@@ -35,6 +35,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, NoReturn
 
 OUTKEY = (sys.executable, "-m", "outkey.hosts.cli.main")
+FORKS = "OUTKEY_TEST_FORKS"  # the folder of those that all suites of a run share
 BARE = "bare"  # without Django
 SETTINGS = {
     "commands": "outkey.hosts.server.settings",
@@ -89,28 +90,13 @@ outkey.hosts.server.production
 
 
 class Forks:
-    """The process that forks, as tests see it. It ends with whoever started it."""
+    """The processes that fork, as tests see them, by the folder of their sockets."""
 
-    def __init__(self) -> None:
-        self._folder = TemporaryDirectory()
+    def __init__(self, folder: str) -> None:
         # By its descriptor: the path of a temporary
         # folder may be too long for a Unix socket.
-        self._descriptor = os.open(self._folder.name, os.O_PATH)
-        self._place = f"/proc/self/fd/{self._descriptor}"
-        with ExitStack() as stack:
-            listeners = []
-            for kind in (BARE, *SETTINGS):
-                listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-                stack.enter_context(listener)
-                listener.bind(f"{self._place}/{kind}")
-                listener.listen(64)
-                listeners.append(listener.fileno())
-            self._process = subprocess.Popen(
-                [sys.executable, __file__, self._folder.name, *map(str, listeners)],
-                stdin=subprocess.PIPE,
-                pass_fds=listeners,
-                env={"PATH": os.environ["PATH"]},
-            )
+        self._descriptor = os.open(folder, os.O_PATH)
+        self.place = f"/proc/self/fd/{self._descriptor}"
 
     def start(
         self,
@@ -124,23 +110,57 @@ class Forks:
         Return its number, and the connection that its status comes from.
         """
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        connection.connect(f"{self._place}/{kind_of(command, environment)}")
+        connection.connect(f"{self.place}/{kind_of(command, environment)}")
         asked = json.dumps([command, dict(environment), folder]).encode()
         socket.send_fds(connection, [asked], descriptors)
         return int(connection.recv(16)), connection
 
     def close(self) -> None:
-        """End it."""
+        """Start no more processes."""
+        os.close(self._descriptor)
+
+
+class OwnForks(Forks):
+    """Those that were started here, and end with whoever started them."""
+
+    def __init__(self) -> None:
+        self._folder = TemporaryDirectory()
+        super().__init__(self._folder.name)
+        with ExitStack() as stack:
+            listeners = []
+            for kind in (BARE, *SETTINGS):
+                listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                stack.enter_context(listener)
+                listener.bind(f"{self.place}/{kind}")
+                listener.listen(64)
+                listeners.append(listener.fileno())
+            self._process = subprocess.Popen(
+                [sys.executable, __file__, self._folder.name, *map(str, listeners)],
+                stdin=subprocess.PIPE,
+                pass_fds=listeners,
+                env={"PATH": os.environ["PATH"]},
+                process_group=0,  # Ctrl-C is for whoever started them
+            )
+
+    @property
+    def folder(self) -> str:
+        """Where others find them."""
+        return self._folder.name
+
+    def close(self) -> None:
+        """End them."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(30)
-        os.close(self._descriptor)
+        super().close()
         self._folder.cleanup()
 
 
 @cache
 def _forks() -> Forks:
-    forks = Forks()
+    """Return those of the run that this suite belongs to, or start some."""
+    folder = os.environ.get(FORKS)
+    forks = Forks(folder) if folder else OwnForks()
     atexit.register(forks.close)
     return forks
 

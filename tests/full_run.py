@@ -7,6 +7,7 @@ stands, with `pytest.mark.full`.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -593,10 +594,19 @@ def long_tests(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
     covered: set[object] = set()
     for item in items:
         where = item.nodeid.removeprefix("tests/")
-        row = next((row for row in ROWS if _is_in(row, where)), None)
+        rows = _rows_of(where.partition("::")[0])
+        row = next((row for row in rows if _is_in(row, where)), None)
         stays = row is None or (row.pairs_stay and _adds_pair(item, covered))
         if item.get_closest_marker("full") or not stays:
             yield item
+
+
+@cache  # a file has many tests, and most rows are about others
+def _rows_of(file: str) -> Sequence[Row]:
+    """Return the rows that may be about tests of a file."""
+    return [
+        row for row in ROWS if row.where.startswith(file) or file.startswith(row.where)
+    ]
 
 
 def _is_in(row: Row, where: str) -> bool:

@@ -10,13 +10,15 @@ parts. Ctrl-C and SIGTERM end everything that was started.
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -24,6 +26,10 @@ from threading import Lock
 from descendants import adopt_orphans, end_descendants
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "tests"))
+
+import forks  # noqa: E402 - which lies beside the suites
+
 BIN = ROOT / ".venv" / "bin"
 AT_ONCE = (os.cpu_count() or 1) + 2  # since each suite waits at times
 SHOWN = 10
@@ -78,11 +84,30 @@ COVERED_TABLES = (
     "tests/database/test_table_faults.py",
     "tests/database/test_table_ids.py",
 )
+# The longest suites have two parts each, so that none is alone at the end.
+HALF_OF_BROWSER = (
+    "tests/browser/test_accessibility.py",
+    "tests/browser/test_line_pages.py",
+    "tests/browser/test_new_configuration.py",
+    "tests/browser/test_page_states.py",
+    "tests/browser/test_pages.py",
+    "tests/browser/test_pair_pages.py",
+)
+HALF_OF_CLI = (
+    "tests/cli/test_commands.py",
+    "tests/cli/test_http_interface.py",
+    "tests/cli/test_project.py",
+    "tests/cli/test_tampering.py",
+    "tests/cli/test_token_commands.py",
+    "tests/cli/test_webhook_commands.py",
+)
 # In two parts, so that `make quick` uses two cores to its end.
 UNIT_OF_SYNC = ("tests/unit/sync", "tests/unit/webhooks")
 SUITES = [  # the longest first, so that none is alone at the end
-    suite("tests/browser"),
-    suite("tests/cli"),
+    suite("tests/browser", without=HALF_OF_BROWSER),
+    suite("tests/cli", without=HALF_OF_CLI),
+    suite(*HALF_OF_CLI),
+    suite(*HALF_OF_BROWSER),
     suite("tests/database", without=COVERED_TABLES),
     suite("tests/peers", without=COVERED_PEERS),
     suite("tests/unit", covered=True, without=UNIT_OF_SYNC),
@@ -106,7 +131,7 @@ QUICK_SUITES = [
     suite(*QUICK_COMMANDS),
 ]
 # What measures time runs when all others have ended.
-ALONE = (*PYTEST, "tests/cli", "tests/browser", "-m", "alone")
+ALONE = (*PYTEST, "tests/cli", "tests/browser", "tests/database", "-m", "alone")
 CHECKS = ("types", "lint", "architecture")
 FULL_CHECKS = ("types-of-programs", "docs")
 
@@ -136,7 +161,6 @@ class Runner:
         self._folder = folder  # where each suite writes how long its tests took
         self._lock = Lock()
         self._is_stopped = False
-        self.cpu = 0.0  # seconds of all parts so far
 
     def run(self, parts: Sequence[Part]) -> list[str]:
         """Run all parts, and return the names of those that failed."""
@@ -179,7 +203,6 @@ class Runner:
         if self._is_stopped:
             return False
         with self._lock:
-            self.cpu += cpu
             print_title(f"{part.name}: {ended} after {seconds:.0f} s, {cpu:.0f} s CPU")
             print(text, flush=True)
         return not status
@@ -232,16 +255,38 @@ def run_all(arguments: Sequence[str], folder: Path) -> int:
     is_full = "--full" in arguments
     if is_full:
         subprocess.run([BIN / "coverage", "erase"], cwd=ROOT, check=True)
-    failed = runner.run(parts_of(arguments))
-    if is_full:
-        command = (*ALONE, *pytest_options(arguments))
-        failed += runner.run([Part("what measures time", command, FOR_PYTEST)])
+    with sharing_forks():
+        failed = runner.run(parts_of(arguments))
+        if is_full:
+            command = (*ALONE, *pytest_options(arguments))
+            failed += runner.run([Part("what measures time", command, FOR_PYTEST)])
     runner.print_slowest()
     if is_full:
         failed += failed_floors()
-    print_title(f"{time.monotonic() - began:.0f} s, {runner.cpu:.0f} s CPU")
+    print_title(f"{time.monotonic() - began:.0f} s, {children_cpu():.0f} s CPU")
     print(f"FAILED: {', '.join(failed)}" if failed else "everything passed")
     return int(bool(failed))
+
+
+@contextmanager
+def sharing_forks() -> Iterator[None]:
+    """Load what commands need once for all suites, instead of once for each.
+
+    An interrupted run ends it as everything else.
+    """
+    shared = forks.OwnForks()
+    os.environ[forks.FORKS] = shared.folder
+    yield
+    del os.environ[forks.FORKS]
+    before = children_cpu()
+    shared.close()
+    print_title(f"commands of all suites: {children_cpu() - before:.0f} s CPU")
+
+
+def children_cpu() -> float:
+    """Return the seconds of all processes that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def failed_floors() -> list[str]:

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 from contextlib import closing
+from importlib.metadata import version
 from pathlib import Path
 
 import forks
@@ -15,6 +16,23 @@ def test_the_tables_of_a_second_home_are_copied_from_those_of_the_first(
     second = times_of_migrations(tmp_path / "second")
     assert first
     assert second == first  # each migration would take its time
+
+
+def test_another_suite_uses_what_has_loaded_already(tmp_path: Path) -> None:
+    own = forks._forks()
+    folder = own.folder if isinstance(own, forks.OwnForks) else os.environ[forks.FORKS]
+    other = forks.Forks(folder)
+    with (tmp_path / "out").open("w+b") as output:
+        _, connection = other.start(
+            ["", "--version"],
+            {"PATH": os.environ["PATH"]},
+            str(tmp_path),
+            [output.fileno()] * 3,
+        )
+        with connection:
+            assert connection.recv(16) == b"0"
+    other.close()
+    assert (tmp_path / "out").read_text() == f"{version('outkey')}\n"
 
 
 def times_of_migrations(home: Path) -> dict[str, str]:

@@ -460,7 +460,7 @@ def test_a_record_that_is_deleted_and_made_again_in_the_host_is_a_changed_one(
 def test_whatever_kills_a_pair_while_keys_are_assigned_the_next_runs_complete_it(
     pytestconfig: pytest.Config, *, after: bool
 ) -> None:
-    for turn in range(1, 300, 1 if pytestconfig.getoption("--full") else 5):
+    for turn in range(1, 300, 1 if pytestconfig.getoption("--full") else 11):
         made = with_ids()
         made.add("", "Ours")
         made.edit("r1", "By the host")

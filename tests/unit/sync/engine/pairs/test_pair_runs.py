@@ -545,7 +545,7 @@ class EveryCall(Faulty):
 def test_whatever_kills_a_pair_at_any_step_the_next_runs_complete_it(
     rule: ConflictRule, pytestconfig: pytest.Config, *, after: bool
 ) -> None:
-    for turn in range(1, 300, 1 if pytestconfig.getoption("--full") else 5):
+    for turn in range(1, 300, 1 if pytestconfig.getoption("--full") else 11):
         made = agreed(rule)
         made.api.orders["n1"]["name"] = "A"
         made.edit("n1", "H")
