@@ -818,3 +818,22 @@ def test_the_guard_names_the_command_of_a_line_with_a_space_in_its_name(
     shop.run("apply", "-", stdin=text.replace('"30"', '"20"'), code=0)
     refused = shop.run("line", "run", "all contacts", code=1).err
     assert "outkey line run 'all contacts' --allow-removal" in refused
+
+
+def test_a_run_heeds_the_stated_budget_and_so_does_the_next_process(
+    shop: Shop, spar: Spar
+) -> None:
+    text = document(spar).replace(
+        'count = "250"', 'count = "250", budget = "2", within = "2"'
+    )
+    text = text.replace("[line.contacts]", "limits = {retries = 0}\n[line.contacts]", 1)
+    shop.run("apply", "-", stdin=text, code=0)
+    refused = spar.budgets.refused
+    for _ in range(2):
+        shop.run("line", "run", "contacts", code=0)
+    assert len(spar.journal) == 8
+    assert spar.budgets.refused == refused
+    patient = text.replace("retries = 0", 'retries = 0, rate_headers = "off"')
+    shop.run("apply", "-", stdin=patient, code=0)
+    shop.run("line", "run", "contacts", code=1)
+    assert spar.budgets.refused == refused + 1

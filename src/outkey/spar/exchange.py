@@ -15,6 +15,7 @@ from http import HTTPStatus
 from typing import NamedTuple, Protocol
 
 from outkey.spar.authority import Authority
+from outkey.spar.budgets import Budgets
 
 _MAX_SLEEP = 300.0
 _MAX_SKEW = 1e9
@@ -81,6 +82,7 @@ class Stage:
     neighbours: Neighbours
     authority: Authority
     stored: Responder
+    budgets: Budgets
     journal: Iterable[Arrival]
     connection: socket.socket
     write: Callable[[bytes], object]

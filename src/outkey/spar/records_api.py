@@ -2,12 +2,14 @@
 
 `/records/contacts` and `/records/orders` demand the token `spar-token`. `?count=` is
 the number of records, `?style=` the paging: `page`, `offset`, `cursor` or `link`.
+With `?days=` they are those of a range of time.
 What is posted or put there is only counted; `/records/stored` stores it. `?fail=`
 spoils a page, as often as requested.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -90,10 +92,22 @@ def send_page(stage: Stage, make: Callable[[int], dict[str, object]]) -> None:
         start = (int(stage.number("page", 1)) - 1) * size
     elif style in {"cursor", "link"}:
         start = int(stage.number("after", 0))
-    items = [make(number) for number in range(max(start, 0), min(start + size, count))]
-    more = start + size < count
-    body: Body = {"items": items, "total": count}
-    headers = []
+    headers: list[tuple[str, str]] = []
+    if "budget" in stage.query:
+        limit = int(stage.number("budget", 1))
+        is_permitted, stated = stage.budgets.take(
+            stage.path, limit, stage.number("within", 1)
+        )
+        if not is_permitted:
+            stage.respond(429, None, *stated)
+            return
+        headers.extend(stated)
+    numbers = _updated(stage, make, range(count))
+    if numbers is None:
+        return
+    items = [make(number) for number in numbers[max(start, 0) : max(start + size, 0)]]
+    more = start + size < len(numbers)
+    body: Body = {"items": items, "total": len(numbers)}
     if style == "cursor" and more:
         body["next"] = str(start + size)
     if style == "link" and more:
@@ -104,6 +118,37 @@ def send_page(stage: Stage, make: Callable[[int], dict[str, object]]) -> None:
         _FAULTS.get(stage.query["fail"], _fail_with_status)(stage, body)
     else:
         stage.respond(200, body, *headers)
+
+
+def _updated(
+    stage: Stage, make: Callable[[int], dict[str, object]], numbers: Sequence[int]
+) -> Sequence[int] | None:
+    """Return the records of the requested range of time; None where it is refused."""
+    if "days" not in stage.query:
+        return numbers
+    try:
+        first, last = (
+            _read_moment(stage.query[name]) for name in ("updated_from", "updated_to")
+        )
+    except (KeyError, ValueError):
+        stage.respond(400, {"error": "updated_from and updated_to are missing"})
+        return None
+    days = stage.number("days", 31)
+    if last - first > timedelta(days=days):
+        stage.respond(400, {"error": f"at most {days:g} days at once"})
+        return None
+    return [number for number in numbers if first <= _moment(make(number)) < last]
+
+
+def _moment(record: dict[str, object]) -> datetime:
+    """Return when a contact was updated, or an order was placed."""
+    return _read_moment(str(record.get("updated_at") or record["ordered_at"]))
+
+
+def _read_moment(text: str) -> datetime:
+    """Return a moment in ISO 8601, in UTC if it names no zone."""
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 # ── pages that are spoiled ────────────────────────────────────────────────────────────

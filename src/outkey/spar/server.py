@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from outkey.spar.approval import ISSUER_PATH
 from outkey.spar.authority import Authority
+from outkey.spar.budgets import Budgets
 from outkey.spar.exchange import Arrival, Neighbours, Stage
 from outkey.spar.scenes import play
 from outkey.spar.stored_records import StoredRecords
@@ -47,6 +48,7 @@ class Spar:
         self._closing = contextlib.ExitStack()
         self.authorization = Authority()
         self.stored = StoredRecords()
+        self.budgets = Budgets()
         self._main = self._server("main", port)
         self._elsewhere = self._server("elsewhere", 0)
         self.url = f"http://127.0.0.1:{self._main.server_port}"
@@ -106,6 +108,7 @@ class Spar:
 
     def _server(self, name: str, port: int) -> "SparServer":
         server = SparServer(name, port, self._journal, self.authorization, self.stored)
+        server.budgets = self.budgets
         self._closing.callback(server.server_close)
         return server
 
@@ -127,6 +130,7 @@ class SparServer(ThreadingHTTPServer):
     request_queue_size = 512
     context: ssl.SSLContext | None = None
     neighbours: Neighbours
+    budgets: Budgets
 
     def __init__(
         self,
@@ -191,6 +195,7 @@ class SparHandler(BaseHTTPRequestHandler):
             neighbours=self.server.neighbours,
             authority=self.server.authority,
             stored=self.server.stored,
+            budgets=self.server.budgets,
             journal=self.server.journal,
             connection=self.connection,
             write=self.wfile.write,

@@ -155,6 +155,17 @@ class PermitsContract(ABC):
         assert wait is not None
         assert 9 < wait <= 10
 
+    def test_two_issuers_share_a_spent_budget(self) -> None:
+        clock = self.clock()
+        one = self.make(clock)
+        two = self.make(clock)
+        assert two.budget_wait("a") == 0.0
+        one.note_spent_budget("a", 20)
+        one.note_spent_budget("a", 5)
+        assert 19 < two.budget_wait("a") <= 20
+        assert two.budget_wait("b") == 0.0
+        assert two.reserve("a", None, 1.0) == 0.0
+
     def test_concurrent_callers_share_one_limit(self) -> None:
         permits = self.make(self.clock())
         waits: list[float | None] = []

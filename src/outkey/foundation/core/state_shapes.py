@@ -168,6 +168,7 @@ SHAPES: Mapping[StateKind, Shape] = {
     StateKind.RATE_LIMIT: {
         "drained_at": is_time,
         "quiet_until": is_time,
+        "spent_until?": is_time,
         "at?": is_time,
     },
     StateKind.RUN_PAUSE: {"until": is_time, "at?": is_time},

@@ -14,7 +14,11 @@ from dataclasses import dataclass, field
 from outkey.foundation.adapters.process_lock import ProcessLock
 from outkey.foundation.core.errors import StorageUnavailable
 from outkey.foundation.core.shared_state import SharedState, StateKind
-from outkey.foundation.core.stored_times import is_possible, lies_ahead
+from outkey.foundation.core.stored_times import (
+    LONGEST_WAIT,
+    is_possible,
+    lies_ahead,
+)
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.database import StateRows
 from outkey.sending.core.request.rate_limit import MAX_HOLD, Pace, RateLimit
@@ -45,6 +49,7 @@ class LeasedPermits:
         self._process = os.getpid()
         self._pools: dict[str, PermitPool] = {}
         self._quiet: dict[str, float] = {}
+        self._spent: dict[str, float] = {}  # what could not be stored for all
 
     def reserve(
         self, configuration: str, per_minute: int | None, patience: float
@@ -72,6 +77,24 @@ class LeasedPermits:
             self._change_pace(
                 configuration, lambda pace: pace.as_of(now).quiet(until, now)
             )
+
+    def note_spent_budget(self, configuration: str, seconds: float) -> None:
+        now = self._time()
+        until = now + min(seconds, LONGEST_WAIT)
+        try:
+            self._change_pace(
+                configuration, lambda pace: pace.as_of(now).spent(until, now)
+            )
+        except StorageUnavailable:
+            self._spent[configuration] = until  # at least this process waits
+
+    def budget_wait(self, configuration: str) -> float:
+        now = self._time()
+        state = self._states.read(StateKind.RATE_LIMIT, [configuration])
+        facts = state.get(configuration, SharedState()).value
+        stored = Pace.from_facts(facts).as_of(now).spent_until
+        until = max(stored, self._spent.get(configuration, 0.0))
+        return until - now if lies_ahead(until, now, LONGEST_WAIT) else 0.0
 
     def _earliest(self, configuration: str, now: float) -> float:
         """Return when something may be sent, as far as this process knows."""

@@ -242,3 +242,9 @@ class Permits(Protocol):
 
     def hold(self, configuration: str, seconds: float) -> None:
         """Issue no permits for this configuration for some time."""
+
+    def note_spent_budget(self, configuration: str, seconds: float) -> None:
+        """Store for all processes that the API permits nothing for some time."""
+
+    def budget_wait(self, configuration: str) -> float:
+        """Return the seconds until the API permits requests, as any process knows."""

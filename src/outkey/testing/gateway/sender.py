@@ -66,6 +66,13 @@ class UnlimitedPermits:
     def hold(self, configuration: str, seconds: float) -> None:
         """Hold nothing."""
 
+    def note_spent_budget(self, configuration: str, seconds: float) -> None:
+        """Store nothing."""
+
+    def budget_wait(self, configuration: str) -> float:
+        """Return that there is nothing to wait for."""
+        return 0.0
+
 
 class TableTransport:
     """Passes the requests of connection tests to a function."""

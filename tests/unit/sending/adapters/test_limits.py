@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import StorageUnavailable
 from outkey.foundation.core.shared_state import StateKind
-from outkey.foundation.core.stored_times import SKEW_SECONDS
+from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.sending.adapters.permits_leased import MAX_HOLD, LeasedPermits
 from outkey.sending.core.request.message import Response, ResponseHeaders, retry_after
 from outkey.sending.engine.exchange.exchange import backoff
@@ -184,3 +184,45 @@ def test_a_pace_of_now_counts(stored: dict[str, float]) -> None:
     states = MemoryStateRows()
     states.put(StateKind.RATE_LIMIT, {"a": stored})
     assert LeasedPermits(states, lambda: NOW).reserve("a", 1, 5.0) is None
+
+
+def test_a_spent_budget_is_cut_to_a_day_and_ends() -> None:
+    clock = FakeClock(NOW)
+    permits = LeasedPermits(MemoryStateRows(), clock.now)
+    permits.note_spent_budget("a", 10**9)
+    assert permits.budget_wait("a") == LONGEST_WAIT
+    clock.advance(LONGEST_WAIT)
+    assert permits.budget_wait("a") == 0.0
+
+
+def test_without_storage_at_least_this_process_waits_for_the_budget() -> None:
+    permits = LeasedPermits(Contended(10**6), lambda: NOW)
+    permits.note_spent_budget("a", 20)
+    assert permits.budget_wait("a") == 20
+
+
+@pytest.mark.parametrize(
+    ("stored", "wait"),
+    [
+        ({"spent_until": NOW + 30, "at": NOW}, 30),
+        ({"spent_until": NOW + LONGEST_WAIT, "at": NOW}, LONGEST_WAIT),
+        ({"spent_until": NOW + LONGEST_WAIT + 61, "at": NOW}, 0),
+        ({"spent_until": NOW + 30, "at": NOW + SKEW_SECONDS + 1}, 0),
+        ({"spent_until": NOW - 1}, 0),
+        ({}, 0),
+    ],
+)
+def test_a_stored_budget_counts_if_a_clock_that_is_right_can_have_stored_it(
+    stored: dict[str, float], wait: float
+) -> None:
+    states = MemoryStateRows()
+    states.put(StateKind.RATE_LIMIT, {"a": stored})
+    assert LeasedPermits(states, lambda: NOW).budget_wait("a") == wait
+
+
+def test_a_lease_of_permits_leaves_a_spent_budget_as_it_is() -> None:
+    permits = LeasedPermits(MemoryStateRows(), lambda: NOW)
+    permits.note_spent_budget("a", 20)
+    assert permits.reserve("a", 60, 1.0) == 0.0
+    permits.hold("a", 3)
+    assert permits.budget_wait("a") == 20

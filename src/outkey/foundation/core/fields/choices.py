@@ -124,6 +124,14 @@ class AssertionAlgorithm(Choice):
     ES256 = "ES256", "ES256"
 
 
+class RateHeaders(Choice):
+    """Which requests heed the rate budget that an API states in its responses."""
+
+    RUNS = "runs", "runs of sync lines"
+    ALL = "all", "all requests"
+    OFF = "off", "none"
+
+
 class AwsPayload(Choice):
     """Whether an AWS signature covers the body."""
 

@@ -159,6 +159,7 @@ RULES: Mapping[str, Permission | None] = {
     "limits.read_timeout": None,
     "limits.total_timeout": None,
     "limits.requests_per_minute": None,
+    "limits.rate_headers": None,
     "limits.response_mebibytes": None,
     "limits.retries": None,
     "limits.runs_at_once": None,

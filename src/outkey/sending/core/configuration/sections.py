@@ -218,6 +218,7 @@ class Limits:
     read_timeout: float
     total_timeout: float
     requests_per_minute: int | None
+    rate_headers: choices.RateHeaders
     response_mebibytes: int
     retries: int
     runs_at_once: int  # of sync lines: `first_in_line` in sync/core/run/schedule.py

@@ -85,6 +85,7 @@ class Call(NamedTuple):
     actor: str = ""  # who asked for it, where that is recorded with the request
     # The token of the user that it is sent for, which is exchanged for another one.
     subject: Secret | None = None
+    of_run: bool = False  # of a sync line
 
     def request(self) -> Request:
         """Build the request of the caller with the default headers."""

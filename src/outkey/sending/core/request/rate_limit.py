@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from outkey.foundation.core.fields.choices import LONGEST_TIMEOUT
-from outkey.foundation.core.stored_times import is_possible
+from outkey.foundation.core.stored_times import LONGEST_WAIT, is_possible
 
 BURST_SECONDS = 2
 MAX_HOLD = 300.0  # seconds without requests that a server can ask for
@@ -22,10 +22,14 @@ LONGEST_SLOTS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Up to when permits are given out, and until when the server asked for quiet."""
+    """Up to when permits are given out, and until when the server asked for quiet.
+
+    `spent_until` is for the requests that heed the budget that responses state.
+    """
 
     drained_at: float = 0.0
     quiet_until: float = 0.0
+    spent_until: float = 0.0
     at: float = 0.0  # when it was changed last
 
     @classmethod
@@ -34,6 +38,7 @@ class Pace:
         return cls(
             facts.get("drained_at", 0.0),
             facts.get("quiet_until", 0.0),
+            facts.get("spent_until", 0.0),
             facts.get("at", 0.0),
         )
 
@@ -51,15 +56,21 @@ class Pace:
         longest = max(patience, LONGEST_TIMEOUT) + LONGEST_SLOTS
         is_drained = is_possible(self.drained_at, now, longest)
         is_quiet = is_possible(self.quiet_until, now, MAX_HOLD)
+        is_spent = is_possible(self.spent_until, now, LONGEST_WAIT)
         return replace(
             self,
             drained_at=self.drained_at if is_drained else 0.0,
             quiet_until=self.quiet_until if is_quiet else 0.0,
+            spent_until=self.spent_until if is_spent else 0.0,
         )
 
     def quiet(self, until: float, now: float) -> Self:
         """Return the pace with no request sent until then."""
         return replace(self, quiet_until=max(self.quiet_until, until), at=now)
+
+    def spent(self, until: float, now: float) -> Self:
+        """Return the pace with the budget of the API spent until then."""
+        return replace(self, spent_until=max(self.spent_until, until), at=now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, assert_never
 from outkey.foundation.core.errors import (
     Cause,
     OutkeyError,
+    RateLimited,
     RedirectBlocked,
     RemoteError,
 )
+from outkey.foundation.core.fields.choices import RateHeaders
+from outkey.foundation.core.moments import moment_text
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import Refusal
@@ -51,6 +54,7 @@ from outkey.sending.core.request.message import (
     Response,
     retry_after,
 )
+from outkey.sending.core.request.rate_budget import seconds_until_reset
 from outkey.sending.core.request.schemes.choice import (
     scheme_of,
     scheme_without_csrf,
@@ -121,9 +125,11 @@ class Exchange:
         "_configuration",
         "_context",
         "_has_nonce",
+        "_heeds_budget",
         "_limits",
         "_renewed",
         "_script_parameters",
+        "_waits_for_reset",
         "budget",
     )
 
@@ -136,6 +142,13 @@ class Exchange:
         self._renewed = False
         self._has_nonce = False  # whether the last request could prove the password
         self._script_parameters: frozenset[str] = frozenset()
+        heeding = self._limits.rate_headers
+        self._heeds_budget = heeding is RateHeaders.ALL or (
+            call.of_run and heeding is RateHeaders.RUNS
+        )
+        # Before the first request, another process may know; later ones follow a
+        # response of this exchange.
+        self._waits_for_reset = self._heeds_budget
         self.budget = RequestBudget(
             deadline=context.clock.monotonic() + self._limits.total_timeout,
             response_bytes=self._limits.response_mebibytes * MEBIBYTE,
@@ -188,6 +201,7 @@ class Exchange:
         retries = self._limits.retries if request.method in IDEMPOTENT else 0
         self.budget.retry = 0
         while True:
+            yield from self._wait_for_reset()
             if wait := self._context.permit(self._configuration, self._time_left()):
                 yield from self._wait(wait)
             retry = self.budget.retry
@@ -206,6 +220,26 @@ class Exchange:
                     return response
             yield from self._wait(wait)
             self.budget.retry += 1
+            self._waits_for_reset = self._heeds_budget
+
+    def _wait_for_reset(self) -> Steps[None]:
+        """Wait until the API permits requests again, or refuse if that is too long."""
+        name = self._configuration.name
+        while self._waits_for_reset and (
+            wait := self._context.permits.budget_wait(name)
+        ):
+            if wait >= self._time_left():
+                raise spent_budget(wait, self._context.clock.now() + wait)
+            yield from self._wait(wait)
+        self._waits_for_reset = False
+
+    def _note_budget(self, response: Response) -> None:
+        """Store for all processes when the API permits requests again."""
+        context = self._context
+        seconds = seconds_until_reset(response, context.clock.now())
+        if seconds:
+            context.permits.note_spent_budget(self._configuration.name, seconds)
+            self._waits_for_reset = True
 
     def _wait(self, seconds: float) -> Steps[None]:
         yield Wait(seconds)
@@ -251,9 +285,12 @@ class Exchange:
                 try:
                     if isinstance(step, Send):
                         budget.expects_challenge = step.expects_challenge
+                        yield from self._wait_for_reset()
                         result = yield from transmit(
                             context, configuration, step.request, budget
                         )
+                        if self._heeds_budget:
+                            self._note_budget(result)
                         if configuration.fetches_token:
                             self._token_manager().note_response(step.request, result)
                     else:
@@ -358,11 +395,13 @@ class Exchange:
 
     def _requested_wait(self, response: Response, retry: int) -> float:
         """Return the seconds until a retry; a 429 holds the whole configuration."""
-        requested = retry_after(response, now=self._context.clock.now())
-        if requested is None:
-            return self._backoff(retry)
-        if response.status == 429:
-            self._context.permits.hold(self._configuration.name, requested)
+        permits = self._context.permits
+        name = self._configuration.name
+        requested = retry_after(response, now=self._context.clock.now()) or 0.0
+        if response.status == 429 and requested:
+            permits.hold(name, requested)
+        if self._waits_for_reset:
+            requested = max(requested, permits.budget_wait(name))
         return max(requested, self._backoff(retry))  # zero would be a storm
 
     def _backoff(self, retry: int) -> float:
@@ -370,6 +409,16 @@ class Exchange:
 
     def _time_left(self) -> float:
         return self.budget.deadline - self._context.clock.monotonic()
+
+
+def spent_budget(seconds: float, until: float) -> RateLimited:
+    """Return the error for a request that the API does not permit before then."""
+    error = RateLimited(
+        Text("the API states that no request is left"),
+        hint=Text("Retry after {moment}.", moment=moment_text(until)),
+    )
+    error.pause = seconds
+    return error
 
 
 def backoff(retry: int, jitter: float) -> float:

@@ -33,12 +33,13 @@ def raise_for_cause(response: Response, clock: Callable[[], float]) -> None:
 def pauses_configuration(error: OutkeyError) -> bool:
     """Whether the error that ended a run is a pause for all lines of a configuration.
 
-    Also a short one, which their requests would wait for: meanwhile each would have a
-    place of a worker. 503 may be about one resource of the API, so it only stops the
-    run that got it.
+    The API has responded with 429, or has stated that no request is left. Also a short
+    pause, which their requests would wait for: meanwhile each would have a place of a
+    worker. 503 may be about one resource of the API, so it only stops the run that got
+    it.
     """
     is_429 = isinstance(error, BadResponse) and error.status == _TOO_MANY_REQUESTS
-    return is_429 and error.pause > 0
+    return (is_429 or isinstance(error, RateLimited)) and error.pause > 0
 
 
 def pause_end(pause: Mapping[str, Any], now: float) -> float:

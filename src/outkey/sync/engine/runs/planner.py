@@ -11,6 +11,7 @@ from outkey.foundation.core.errors import (
     HostError,
     LineBusy,
     OutkeyError,
+    RateLimited,
     RunStopped,
     StorageUnavailable,
 )
@@ -281,7 +282,9 @@ class Planner:
         has_begun = run is not requested
         if not has_begun or isinstance(error, HostError):
             self._retry_storage(lambda: self._fail(run, error.code))
-        was_in_vain = has_begun and not self._got_further(requested)
+        # A rate limit refuses a request before it is sent.
+        has_sent = has_begun and not isinstance(error, RateLimited)
+        was_in_vain = has_sent and not self._got_further(requested)
         retry = next_retry(error, run.attempt, was_in_vain=was_in_vain)
         if retry is not None:
             self._retry_later(run, retry)

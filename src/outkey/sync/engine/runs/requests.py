@@ -111,7 +111,9 @@ class RequestBatch:
         """Return a call with the current secrets, and the script the run began with."""
         line = self._plan.line
         parts = {"method": line.method, "line": line.name, **request}
-        return build_call(self._configuration(), **parts)  # type: ignore[arg-type]
+        configuration = self._configuration()
+        call = build_call(configuration, **parts)  # type: ignore[arg-type]
+        return call._replace(of_run=True)
 
     def _configuration(self) -> Configuration:
         """Return the same object until the configuration changes.

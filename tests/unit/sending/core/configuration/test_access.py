@@ -189,6 +189,7 @@ OTHER: dict[str, object] = {
     "limits.read_timeout": 7,
     "limits.total_timeout": 7,
     "limits.requests_per_minute": 7,
+    "limits.rate_headers": "off",
     "limits.response_mebibytes": 7,
     "limits.retries": 7,
     "limits.runs_at_once": 7,

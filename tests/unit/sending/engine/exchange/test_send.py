@@ -27,10 +27,13 @@ from outkey.foundation.core.errors import (
     TlsBelowFloor,
     UnknownConfiguration,
 )
+from outkey.foundation.core.fields.choices import RateHeaders
+from outkey.foundation.core.moments import moment_text
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.events import Intent, Outcome, Refusal, path_template
 from outkey.sending.core.configuration.configuration import SecretState
 from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.request.assembly import Call
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
 from outkey.sending.engine.wire.drive import drive
 from outkey.sending.engine.wire.steps import Wait
@@ -405,6 +408,90 @@ def test_after_a_429_the_whole_configuration_waits_and_others_do_not() -> None:
     assert fake.gateway.send("other", "POST", "/").status == 200
     fake.clock.advance(100)
     assert fake.gateway.send("acme", "POST", "/").status == 200
+
+
+SPENT = (("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "20"))
+LONG_SPENT = (("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "3600"))
+
+
+def test_a_request_waits_for_the_budget_that_the_response_before_it_has_spent() -> None:
+    fake = world(answered(200, *SPENT), limits__rate_headers=RateHeaders.ALL)
+    fake.gateway.send("acme", "POST", "/")
+    assert fake.clock.sleeps == []
+    fake.gateway.send("acme", "POST", "/")
+    assert fake.clock.sleeps == [20]
+
+
+def test_a_send_is_refused_while_the_budget_is_spent_for_longer_than_it_may_take() -> (
+    None
+):
+    fake = world(answered(200, *LONG_SPENT), limits__rate_headers=RateHeaders.ALL)
+    fake.gateway.send("acme", "GET", "/")
+    with pytest.raises(RateLimited, match="no request is left") as refused:
+        fake.gateway.send("acme", "GET", "/")
+    assert refused.value.pause == 3600
+    until = moment_text(fake.clock.now() + 3600)
+    assert refused.value.hint == f"Retry after {until}."
+    assert len(fake.transport.sent) == 1
+    assert fake.audit.events[-1] == Refusal("", "acme", "", "rate_limited")
+    fake.clock.advance(3600)
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+
+
+@pytest.mark.parametrize("heeding", [RateHeaders.RUNS, RateHeaders.OFF])
+def test_other_sends_neither_wait_for_a_spent_budget_nor_note_one(
+    heeding: RateHeaders,
+) -> None:
+    fake = world(answered(200, *LONG_SPENT), limits__rate_headers=heeding)
+    fake.gateway.send("acme", "GET", "/")
+    fake.gateway.send("acme", "GET", "/")
+    assert fake.ports.permits.budget_wait("acme") == 0
+    fake.ports.permits.note_spent_budget("acme", 3600)
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+
+
+@pytest.mark.parametrize(
+    ("heeding", "is_heeded"),
+    [(RateHeaders.ALL, True), (RateHeaders.RUNS, True), (RateHeaders.OFF, False)],
+)
+def test_a_request_of_a_run_heeds_the_budget_unless_that_is_off(
+    heeding: RateHeaders,
+    is_heeded: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    fake = world(answered(200, *SPENT), limits__rate_headers=heeding)
+    made = fake.ports.configurations.get("acme")
+    for _ in range(2):
+        fake.sender.send(Call(made, "GET", "/", of_run=True))
+    assert fake.clock.sleeps == ([20] if is_heeded else [])
+
+
+def test_a_retry_after_a_429_waits_for_the_reset_that_it_states() -> None:
+    fake = world(answered(429, *SPENT), limits__rate_headers=RateHeaders.ALL)
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+    assert fake.clock.sleeps == [20]
+
+
+def test_a_429_whose_reset_is_too_far_away_is_returned_at_once() -> None:
+    fake = world(answered(429, *LONG_SPENT), limits__rate_headers=RateHeaders.ALL)
+    assert fake.gateway.send("acme", "GET", "/").status == 429
+    assert fake.clock.sleeps == []
+
+
+def test_a_request_after_a_challenge_or_a_redirect_waits_for_the_budget_too() -> None:
+    moved = answered(302, ("Location", "/other"), *SPENT)
+    fake = world(moved, limits__rate_headers=RateHeaders.ALL)
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+    assert fake.clock.sleeps == [20]
+    challenge = ("WWW-Authenticate", 'Digest realm="a", nonce="n", qop="auth"')
+    digest = {"authentication_type": "digest", "username": "u"}
+    fake = world(
+        answered(401, challenge, *SPENT),
+        secrets={"password": "p"},
+        limits__rate_headers=RateHeaders.ALL,
+        **digest,
+    )
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+    assert fake.clock.sleeps == [20]
 
 
 def test_a_rate_limit_waits_within_the_total_time_and_then_refuses() -> None:

@@ -1,7 +1,8 @@
 """Retry-After: a run waits for as long as the API asks, and so do its sister lines."""
 
 import itertools
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -230,6 +231,71 @@ def test_a_dry_push_sends_nothing_and_need_not_wait() -> None:
         made.run()
 
 
+# ── a budget that responses state ─────────────────────────────────────────────────────
+
+
+def budgeted(api: Api, every: int, reset: int) -> Callable[[Request], Response]:
+    """Return an API that states after so many requests that none is left."""
+    count = itertools.count(1)
+
+    def respond(request: Request) -> Response:
+        response = api(request)
+        assert isinstance(response, Response)
+        left = -next(count) % every
+        stated = (
+            ("X-RateLimit-Remaining", str(left)),
+            ("X-RateLimit-Reset", str(reset)),
+        )
+        return replace(response, headers=ResponseHeaders(stated))
+
+    return respond
+
+
+def test_a_run_waits_for_the_reset_within_the_total_time() -> None:
+    made = fake_sync(responses=budgeted(Api(people(*range(6))), every=2, reset=20))
+    assert made.run().state is RunState.DONE
+    assert made.world.clock.sleeps == [20] * (len(made.world.transport.sent) // 2 - 1)
+
+
+def test_a_run_pauses_until_a_reset_that_is_further_away_and_then_continues() -> None:
+    made = fake_sync(responses=budgeted(Api(people(*range(4))), every=1, reset=3600))
+    fake = fake_planner(made)
+    fake.planner.request("contacts", "ada")
+    for pages in (1, 2):
+        (waiting,) = fake.work()
+        assert (waiting.state, waiting.pages) == (RunState.WAITING, pages)
+        assert (waiting.cause, waiting.attempt) == ("rate_limited", 1)
+        assert wait_of(fake, waiting) == HOUR
+        assert len(made.world.transport.sent) == pages
+        fake.wait(HOUR)
+    (done,) = fake.work()
+    assert (done.state, done.counts) == (RunState.DONE, Counts(created=4))
+
+
+def test_a_run_that_others_leave_no_budget_is_not_given_up() -> None:
+    made = fake_sync()
+    fake = fake_planner(made)
+    fake.planner.request("contacts", "ada")
+    for _ in range(ATTEMPTS + 1):
+        made.world.ports.permits.note_spent_budget("acme", HOUR)
+        (waiting,) = fake.work()
+        assert (waiting.state, waiting.attempt) == (RunState.WAITING, 1)
+        fake.wait(HOUR)
+    assert made.world.transport.sent == []
+    assert [run.state for run in fake.work()] == [RunState.DONE]
+
+
+def test_no_run_of_the_configuration_begins_before_the_reset_that_ended_one() -> None:
+    made = fake_sync(responses=budgeted(Api(people(1, 2, 3)), every=1, reset=3600))
+    with pytest.raises(RateLimited, match="no request is left"):
+        made.run()
+    add_line(made, "others")
+    with pytest.raises(RateLimited, match="asked for a pause") as early:
+        list(made.runner.run("others", "ada"))
+    assert early.value.pause == HOUR
+    assert len(made.world.transport.sent) == 1
+
+
 # ── rules ─────────────────────────────────────────────────────────────────────────────
 
 
@@ -247,7 +313,8 @@ def test_a_pause_is_no_failed_attempt_unless_the_run_got_no_further() -> None:
     assert next_retry(error, 1, was_in_vain=True) == Retry(400.0, 2)
     assert next_retry(error, ATTEMPTS, was_in_vain=True) is None
     assert next_retry(ConnectionFailed(), 2, was_in_vain=False) == Retry(DELAYS[1], 3)
-    assert not pauses_configuration(error)
+    assert pauses_configuration(error)
+    assert not pauses_configuration(RateLimited())  # by the limit of the configuration
 
 
 @pytest.mark.parametrize("seconds", [1, 60, 61])

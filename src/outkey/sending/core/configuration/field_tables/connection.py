@@ -96,6 +96,17 @@ FIELDS: tuple[Field, ...] = (
         help="The maximum of requests per minute; empty means no limit.",
     ),
     limits(
+        "limits.rate_headers",
+        "Stated budget",
+        Kind.CHOICE,
+        choices.RateHeaders,
+        default="runs",
+        help=(
+            "The requests that wait when the API states that none is left"
+            " (X-RateLimit-Remaining: 0), until the reset that it states."
+        ),
+    ),
+    limits(
         "limits.response_mebibytes",
         "Response size",
         Kind.INTEGER,
