@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from outkey.foundation.core.errors import SyncFailed
 from outkey.foundation.core.findings.checks import Check, Finding, Level
@@ -27,7 +26,12 @@ from outkey.sync.core.mapping.mapping import (
 )
 from outkey.sync.core.mapping.records import HostField
 from outkey.sync.core.mapping.targets import FileName, parse_target
-from outkey.sync.core.mapping.transforms import MappingContext, Zones, refusal_reason
+from outkey.sync.core.mapping.transforms import (
+    MappingContext,
+    Zones,
+    is_readable,
+    refusal_reason,
+)
 from outkey.sync.core.paging.response import read_json
 
 NO_HOST_FIELD = Check(
@@ -458,11 +462,6 @@ class MappingCheck:
             self.zones(self.mapping.options.get("zone") or "UTC")
         except (LookupError, ValueError, OSError):
             return self._about("options.zone", UNKNOWN_ZONE)
-        pattern = self.mapping.options.get("format", "")
-        try:
-            # The format alone is tried, so no time zone is needed.
-            sample = datetime(2000, 12, 31, 23, 59, 58)  # noqa: DTZ001
-            datetime.strptime(sample.strftime(pattern), pattern)  # noqa: DTZ007
-        except (ValueError, re.error):  # the latter where one part stands twice
+        if not is_readable(self.mapping.options.get("format", "")):
             return self._about("options.format", UNREADABLE_FORMAT)
         return None

@@ -148,7 +148,58 @@ INCREMENTAL_FIELDS: tuple[Field, ...] = (
         help=(
             "The field with the time of the last change, such as updated_at"
             " (JMESPath). Its greatest value in a run becomes the parameter of the next"
-            " run; the first run, and the first after a change of the line, has none."
+            " run. With windows it is not needed."
+        ),
+    ),
+    pages(
+        "incremental.start",
+        "Start",
+        Kind.LONG_TEXT,
+        audited=Audited.VALUE,
+        help=(
+            "Where the first run begins: a moment such as 2026-01-01T00:00:00Z, or -30d"
+            " for so long before each run. No run asks for anything older. Empty: the"
+            " first run, and the first after a change of the line, has no parameter of"
+            " changes."
+        ),
+    ),
+    pages(
+        "incremental.window",
+        "Window",
+        Kind.LONG_TEXT,
+        audited=Audited.VALUE,
+        help=(
+            "The longest time that one request asks for, such as 7d, for an API that"
+            " wants a beginning and an end. Units: m, h, d, w."
+        ),
+    ),
+    pages(
+        "incremental.end_parameter",
+        "Parameter of the end",
+        Kind.LONG_TEXT,
+        help=(
+            "What the API calls the end of a window, such as updated_before. A body"
+            " can have it as {until} instead."
+        ),
+    ),
+    pages(
+        "incremental.lookback",
+        "Lookback",
+        Kind.LONG_TEXT,
+        audited=Audited.VALUE,
+        help=(
+            "How far each run goes back before the end of the last one, such as 1h,"
+            " for an API that shows changes late. Units: m, h, d, w."
+        ),
+    ),
+    pages(
+        "incremental.format",
+        "Format of moments",
+        Kind.LONG_TEXT,
+        audited=Audited.VALUE,
+        help=(
+            "How the parameters write a moment: unix, unix_ms, or a pattern such as"
+            " %Y-%m-%d. Empty: ISO 8601 in UTC, such as 2026-01-01T00:00:00Z."
         ),
     ),
 )

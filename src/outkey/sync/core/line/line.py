@@ -84,6 +84,11 @@ class Incremental:
 
     parameter: str = ""
     field: str = ""  # JMESPath in a record
+    start: str = ""  # where the first run begins: ISO 8601, or "-30d" before it
+    window: str = ""  # "7d": the longest time that one request asks for
+    end_parameter: str = ""  # of the end of a window
+    lookback: str = ""  # "1h": by how much runs overlap
+    format: str = ""  # "": ISO 8601 in UTC; unix, unix_ms, or a pattern
 
 
 @dataclass(frozen=True, slots=True)

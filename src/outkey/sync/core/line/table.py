@@ -16,13 +16,24 @@ from outkey.foundation.core.fields.field_kinds import (
 from outkey.foundation.core.moments import DAY_SECONDS, parse_interval
 from outkey.foundation.core.text import Text
 from outkey.sync.core.line.fields import SYNC_FIELDS
-from outkey.sync.core.line.line import Children, Direction, FieldMapping, Sync
+from outkey.sync.core.line.line import (
+    Children,
+    Direction,
+    FieldMapping,
+    Incremental,
+    Sync,
+)
+from outkey.sync.core.paging.since import is_start
 
 # Attributes with another name than their key.
 ATTRIBUTES = {"fields": "mappings"}
-# Of `full_every`: seconds.
+# Of `full_every`: seconds. No window and no lookback is longer either.
 MIN_INTERVAL = 3600
 MAX_INTERVAL = 366 * DAY_SECONDS
+INTERVAL_HINT = Text(
+    "Write a number and its unit: m (minutes), h (hours), d (days) or w (weeks), such"
+    " as 7d."
+)
 
 
 def read_sync(table: Mapping[str, object], place: str = "") -> Sync:
@@ -62,6 +73,7 @@ def _readable_part(table: Mapping[str, object]) -> Sync:
         keys=texts_in(table.get("keys")),
         mappings=_readable_mappings(table),
         full_every=str(table.get("full_every", "")),
+        incremental=_readable_incremental(table.get("incremental")),
         children=tuple(
             Children(
                 parent=texts_in(child.get("parent")),
@@ -71,6 +83,13 @@ def _readable_part(table: Mapping[str, object]) -> Sync:
             for child in _tables_in(table.get("children"))
         ),
     )
+
+
+def _readable_incremental(value: object) -> Incremental:
+    """Return the moment and the durations of an incremental pull."""
+    table = value if isinstance(value, dict) else {}
+    texts = {key: str(table.get(key, "")) for key in ("start", "window", "lookback")}
+    return Incremental(**texts)
 
 
 def _readable_mappings(table: Mapping[str, object]) -> tuple[FieldMapping, ...]:
@@ -101,6 +120,7 @@ def _rule_errors(sync: Sync, place: str = "") -> Iterator[ConfigError]:
             Text("each key must be the host's field of a mapping"), field=f"{place}keys"
         )
     yield from _interval_errors(sync.full_every, f"{place}full_every")
+    yield from _incremental_errors(sync.incremental, f"{place}incremental.")
     for number, children in enumerate(sync.children):
         yield from _children_errors(sync, children, f"{place}children[{number}].")
 
@@ -110,12 +130,27 @@ def _interval_errors(text: str, place: str) -> Iterator[ConfigError]:
     if text and not MIN_INTERVAL <= parse_interval(text) <= MAX_INTERVAL:
         yield ConfigError(
             Text("must be an interval of one hour to 366 days"),
-            hint=Text(
-                "Write a number and its unit: m (minutes), h (hours), d (days) or w"
-                " (weeks), such as 7d."
-            ),
+            hint=INTERVAL_HINT,
             field=place,
         )
+
+
+def _incremental_errors(incremental: Incremental, place: str) -> Iterator[ConfigError]:
+    """Yield the errors in the moment and the durations of an incremental pull."""
+    if incremental.start and not is_start(incremental.start):
+        yield ConfigError(
+            Text("must be a moment, or a time before each run"),
+            hint=Text("Write it like 2026-01-01T00:00:00Z, or like -30d."),
+            field=f"{place}start",
+        )
+    for key in ("window", "lookback"):
+        text = getattr(incremental, key)
+        if text and not 0 < parse_interval(text) <= MAX_INTERVAL:
+            yield ConfigError(
+                Text("must be an interval of one minute to 366 days"),
+                hint=INTERVAL_HINT,
+                field=f"{place}{key}",
+            )
 
 
 def _children_errors(

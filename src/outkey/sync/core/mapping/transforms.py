@@ -26,6 +26,7 @@ from dataclasses import field as dataclass_field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal, InvalidOperation
 
+from outkey.foundation.core.moments import iso_datetime
 from outkey.sync.core.line.line import FieldMapping, Transform
 from outkey.sync.core.line.templates import PLACEHOLDER, value_at
 from outkey.sync.core.mapping.storable import is_storable
@@ -191,14 +192,18 @@ def moment_of(
         raise RejectedValue("no_date")
     zone = context.zones(mapping.options.get("zone") or "UTC")
     try:
-        moment = _read_moment(mapping.options.get("format", ""), value)
+        moment = read_moment_by(mapping.options.get("format", ""), value)
         aware = moment if moment.tzinfo else moment.replace(tzinfo=zone)
         return aware.astimezone(shown_in or zone)
     except (ValueError, OverflowError):
         raise RejectedValue("no_date") from None
 
 
-def _read_moment(pattern: str, value: object) -> datetime:
+def read_moment_by(pattern: str, value: object) -> datetime:
+    """Return a moment as a format has it, or raise ValueError or OverflowError.
+
+    Without a zone if the value has none.
+    """
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):
@@ -207,6 +212,26 @@ def _read_moment(pattern: str, value: object) -> datetime:
         return EPOCH + timedelta(milliseconds=_milliseconds(value, UNIX_UNITS[pattern]))
     text = value.strip() if isinstance(value, str) else ""
     return datetime.strptime(text, pattern) if pattern else datetime.fromisoformat(text)  # noqa: DTZ007 - the zone is given by the caller
+
+
+def write_moment_by(pattern: str, moment: datetime) -> str:
+    """Return a moment as a format writes it; by default in ISO 8601, to the second."""
+    utc = moment.astimezone(UTC)
+    if pattern in UNIX_UNITS:
+        return str((utc - EPOCH) // (timedelta(seconds=1) / UNIX_UNITS[pattern]))
+    return (
+        utc.strftime(pattern) if pattern else iso_datetime(utc.replace(microsecond=0))
+    )
+
+
+def is_readable(pattern: str) -> bool:
+    """Whether a pattern reads what it writes."""
+    sample = datetime(2000, 12, 31, 23, 59, 58, tzinfo=UTC)
+    try:
+        datetime.strptime(sample.strftime(pattern), pattern)  # noqa: DTZ007 - not used
+    except (ValueError, re.error):  # the latter where one part stands twice
+        return False
+    return True
 
 
 def _milliseconds(value: object, per_second: int) -> int:

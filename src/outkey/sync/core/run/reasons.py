@@ -121,6 +121,13 @@ RUN_FAILURES = {
         Text("the API returns a secret as the position or value to continue from"),
         Text("Page by number or offset, and choose another incremental field."),
     ),
+    "not_a_moment": RunFailure(
+        Text("the value to continue from is not a moment"),
+        Text(
+            "Choose a field of changes that has the time of the change, state the"
+            " format, or remove lookback; then: outkey line reset NAME."
+        ),
+    ),
     "gap": RunFailure(
         Text("a page is empty or missing, but a later one is not"),
         Text("Run it again; if that fails too, request one page at a time (parallel)."),

@@ -3,6 +3,7 @@
 from outkey.foundation.core.text import Text
 from outkey.sync.core.line.line import Gone
 from outkey.sync.core.mapping.records import Unseen
+from outkey.sync.core.paging.since import sends_since
 from outkey.sync.core.run.guard import most_removals, refuse_mass_removal
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
@@ -23,7 +24,7 @@ class MissingRecords:
 
     @property
     def _is_incremental(self) -> bool:
-        return bool(self._run.since and self._sync.incremental.parameter)
+        return bool(self._run.since) and sends_since(self._sync)
 
     def note_empty(self) -> None:
         """Report that nothing is removed although the API returned no record."""

@@ -198,7 +198,11 @@ def test_of_the_texts_of_a_line_names_paths_and_expressions_are_shown() -> None:
         if field.kind in {Kind.LONG_TEXT, Kind.LIST, Kind.TEXTS, Kind.NAMES}
     ]
     names = {"target", "keys", "full_every", "schedule"}
-    assert paths_with(Audited.VALUE, texts) == names
+    windows = {"start", "window", "lookback", "format"}
+    assert paths_with(Audited.VALUE, texts) == {
+        *names,
+        *(f"incremental.{name}" for name in windows),
+    }
     assert paths_with(Audited.WHOLE, texts) == {"configuration"}
     expressions = {"records", "remote_id", "results_at"}
     assert paths_with(Audited.EXPRESSION, texts) == expressions
