@@ -794,5 +794,6 @@ def move(run: Run) -> Run:
         counts=Counts(1, 2, 3, 4, 5, changed_fields={"name": 2}),
         pages=7,
         expected=99,
+        counted=98,
         worked=12.5,
     )

@@ -8,7 +8,11 @@ from outkey.administration.core.operating.checklist import CHECKLIST
 from outkey.foundation.core.findings.checks import Check
 from outkey.sending.core.configuration import checks as configuration_checks
 from outkey.sync.core.line import checks as line_checks
-from outkey.sync.core.line import children_checks, push_checks
+from outkey.sync.core.line import (
+    children_checks,
+    incremental_checks,
+    push_checks,
+)
 from outkey.webhooks.core.settings import checks as webhook_checks
 
 
@@ -18,12 +22,18 @@ def _checks_of(module: ModuleType) -> list[Check]:
 
 
 # What is reported as a finding; the id of a finding is one of these.
-FINDING_CHECKS: tuple[Check, ...] = (
-    *_checks_of(configuration_checks),
-    *_checks_of(line_checks),
-    children_checks.WRONG_PARENT,  # it shares the others with `line_checks`
-    *_checks_of(push_checks),
-    *_checks_of(webhook_checks),
-    *POSTURE_CHECKS,
+# Each once: some modules import checks of another.
+FINDING_CHECKS: tuple[Check, ...] = tuple(
+    dict.fromkeys(
+        (
+            *_checks_of(configuration_checks),
+            *_checks_of(line_checks),
+            *_checks_of(children_checks),
+            *_checks_of(incremental_checks),
+            *_checks_of(push_checks),
+            *_checks_of(webhook_checks),
+            *POSTURE_CHECKS,
+        )
+    )
 )
 ALL_CHECKS: tuple[Check, ...] = (*FINDING_CHECKS, *NOTICE_CHECKS, *CHECKLIST)

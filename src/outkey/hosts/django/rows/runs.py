@@ -282,6 +282,8 @@ def _columns(run: Run) -> dict[str, Any]:
         checkpoint["repaired_by"] = run.repaired_by
     if run.expected:
         checkpoint["expected"] = run.expected
+    if run.counted:
+        checkpoint["counted"] = run.counted
     if run.notes:
         checkpoint["notes"] = [text_data(note) for note in run.notes]
     return {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from outkey.foundation.core.errors import SyncFailed
 from outkey.foundation.core.findings.checks import Check, Finding, Level
+from outkey.sync.core.line.incremental_checks import incremental_findings
 from outkey.sync.core.line.line import (
     Direction,
     FieldMapping,
@@ -109,18 +110,6 @@ NO_CURSOR = Check(
     Level.ERROR,
     "the path of the next cursor is missing",
     "Enter where the response has it, such as meta.next.",
-)
-HALF_INCREMENTAL = Check(
-    "L004",
-    Level.ERROR,
-    "an incremental pull needs both a parameter and a field",
-    "Enter the field whose greatest value becomes the parameter of the next run.",
-)
-ARCHIVES_NOTHING = Check(
-    "L005",
-    Level.WARNING,
-    "only the first run is complete, so later runs archive and delete nothing",
-    "Enter how often a run reads all records (full_every), such as 7d.",
 )
 PUSH_METHOD = Check(
     "L006", Level.ERROR, "a push needs a method that sends records", "Choose {methods}."
@@ -225,7 +214,7 @@ NEEDED_OPTIONS = {
     Transform.CONSTANT: ("value",),
     Transform.TEMPLATE: ("template",),
 }
-PULL_PLACEHOLDERS = ("position", "size", "since")
+PULL_PLACEHOLDERS = ("position", "size", "since", "until")
 SENDING_METHODS = ("POST", "PUT", "PATCH")
 METHODS = {
     Direction.PULL: (PULL_METHOD, ("GET", "POST")),
@@ -280,19 +269,14 @@ def _method_findings(line: SyncLine, direction: Direction) -> Iterator[Finding]:
 def _page_findings(sync: Sync) -> Iterator[Finding]:
     """Yield the findings about the pages of a pull, and about its changes."""
     paging = sync.pagination
-    incremental = sync.incremental
     is_numbered = paging.kind in {Paging.PAGE, Paging.OFFSET}
     if is_numbered and not (paging.position_parameter or sync.body):
         yield NO_POSITION_PARAMETER.finding("pagination.position_parameter")
     if paging.kind is Paging.CURSOR and not paging.cursor:
         yield NO_CURSOR.finding("pagination.cursor")
-    if bool(incremental.parameter) != bool(incremental.field):
-        missing = "field" if incremental.parameter else "parameter"
-        yield HALF_INCREMENTAL.finding(f"incremental.{missing}")
+    yield from incremental_findings(sync)
     if sync.parallel > 1 and not is_numbered:
         yield PARALLEL_WITHOUT_NUMBERS.finding("parallel")
-    if incremental.parameter and sync.gone is not Gone.KEEP and not sync.full_every:
-        yield ARCHIVES_NOTHING.finding("gone")
 
 
 def push_findings(

@@ -80,7 +80,11 @@ class Pagination:
 
 @dataclass(frozen=True, slots=True)
 class Incremental:
-    """How to request changes only: the greatest value of a field is sent next time."""
+    """How to request changes only.
+
+    Without a window the greatest value of a field is sent next time, with one the end
+    of the last window.
+    """
 
     parameter: str = ""
     field: str = ""  # JMESPath in a record

@@ -5,7 +5,7 @@ A position is all that a checkpoint needs: its size does not grow with the pages
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 from outkey.foundation.core.errors import ConfigError
@@ -34,7 +34,7 @@ class Position:
 
     at: str = ""  # number, offset, cursor or URL of the next page; "" is the first
     is_address: bool = False  # `at` is a URL
-    pages: int = 0
+    pages: int = 0  # of the list, or of its window
     mark: str = ""  # page_fingerprint of the last page, where pages have numbers
     short: bool = False  # the last page had fewer records than its size
     milestone: str = ""  # an earlier `at`: a cursor that meets it again is a loop
@@ -43,10 +43,11 @@ class Position:
     ahead: tuple[str, ...] = ()  # of a push: ids after `at` that were sent already
     is_json: bool = False  # `at` is the compact JSON of a cursor
     phase: str = ""  # DELETIONS: `at` is a record of the ledger
+    window: str = ""  # where the window of time begins; "" is the first
 
     def as_checkpoint(self) -> dict[str, object]:
         """Return the position as a checkpoint stores it."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in NAMES}
 
     @property
     def value(self) -> object:
@@ -54,7 +55,7 @@ class Position:
         return json.loads(self.at) if self.is_json else self.at
 
 
-NAMES = {part.name for part in fields(Position)}
+NAMES = dict.fromkeys(part.name for part in fields(Position))
 # Version 0.1 stored a digest of the line here; now the run has it.
 UNUSED_NAMES = {"line"}
 
@@ -76,7 +77,7 @@ def position_of(checkpoint: Mapping[str, object]) -> Position:
     values = {
         name: value for name, value in checkpoint.items() if name not in UNUSED_NAMES
     }
-    if not values.keys() <= NAMES:  # a later version wrote it
+    if not values.keys() <= NAMES.keys():  # a later version wrote it
         return Position()
     position = Position(**values)  # type: ignore[arg-type]  # as_checkpoint wrote it
     return replace(position, ahead=tuple(position.ahead))  # JSON has lists only

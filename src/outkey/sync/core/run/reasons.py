@@ -121,6 +121,13 @@ RUN_FAILURES = {
         Text("the API returns a secret as the position or value to continue from"),
         Text("Page by number or offset, and choose another incremental field."),
     ),
+    "too_many_windows": RunFailure(
+        Text("there are too many windows to request"),
+        Text(
+            "Choose a longer window (incremental.window), or a later start"
+            " (incremental.start)."
+        ),
+    ),
     "not_a_moment": RunFailure(
         Text("the value to continue from is not a moment"),
         Text(

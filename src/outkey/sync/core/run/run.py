@@ -221,6 +221,7 @@ class Run:
     # Whether the user who requested the run allowed it to remove more than the guard.
     allows_removal: bool = False
     expected: int = 0  # records, as the API states; 0: unknown
+    counted: int = 0  # records it had taken when a limit last stopped it
     # What a user should know of the run besides its counts, each once.
     notes: tuple[Text, ...] = ()
     # Seconds that each checkpoint extends the lease by; of a running run it is stored.
@@ -288,6 +289,7 @@ CHECKPOINT: Shape = {
     "removed?": map_of(is_count),
     "allows_removal?": is_flag,
     "expected?": is_count,
+    "counted?": is_count,
     "repaired_by?": is_text,
     "lease?": is_time,
     "notes?": list_of(is_table),

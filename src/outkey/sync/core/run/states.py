@@ -54,6 +54,7 @@ class RunRequest:
     actor: str
     dry_run: bool = False
     full_every: float = 0.0  # seconds; 0.0: only the first run reads everything
+    by_clock: bool = False  # a run continues where the last one was by the clock
 
 
 class Start(NamedTuple):
@@ -191,6 +192,7 @@ def restart(run: Run, digest: str, now: float, start: Start) -> Run:
         counts=Counts(),
         pages=0,
         worked=0.0,
+        counted=0,
         notes=(),
     )
 

@@ -28,8 +28,9 @@ class MissingRecords:
 
     def note_empty(self) -> None:
         """Report that nothing is removed although the API returned no record."""
-        is_full = not self._is_incremental and not self._run.retry_of
-        if self._sync.gone is not Gone.KEEP and is_full and not self._run.counts.seen:
+        run = self._run
+        is_full = not self._is_incremental and not run.retry_of and run.pages > 0
+        if self._sync.gone is not Gone.KEEP and is_full and not run.counts.seen:
             self._progress.note_change(
                 Text(
                     "the API returned no record, so nothing is removed here. If it has"
@@ -85,10 +86,11 @@ def has_read_all(progress: RunInProgress) -> bool:
 
     Not if some could not be read, or if a 404 was taken for the end, which may be a
     temporary fault. Nor if the API returned no record at all: it is more likely to
-    hide its records than to have none, unless the user says so.
+    hide its records than to have none, unless the user says so. Nor if nothing was
+    requested.
     """
     run = progress.run
-    if run.retry_of or progress.position().doubtful:
+    if run.retry_of or progress.position().doubtful or not run.pages:
         return False
     if run.counts.failed:
         return False

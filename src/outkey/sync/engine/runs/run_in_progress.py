@@ -116,9 +116,11 @@ class RunInProgress:
         if run.counts.is_all_rejected:
             return self._finish(replace(run, state=RunState.FAILED, cause=ALL_REFUSED))
         # The next run requests the rejected records and children again, and the
-        # records of conflicts.
+        # records of conflicts. `save_page` sees to those in windows; the list of each
+        # parent has a value of its own.
         rejected = run.counts.failed or run.counts.children.failed
-        if rejected or has_open_conflicts():
+        is_one_list = not self.has_windows
+        if (rejected and is_one_list) or has_open_conflicts():
             run = replace(run, cursor=run.since)
         with self.page_transaction():
             run = replace(run, counts=run.counts + remove_missing())
@@ -211,9 +213,24 @@ class RunInProgress:
             )
         return saved
 
+    def _cursor_after(self, counts: Counts, cursor: str) -> str:
+        """Return where the next run begins, as far as this run has come.
+
+        That is the beginning of the first window that had a rejected record, so that
+        the next run requests it again.
+        """
+        has_rejected = counts.failed or counts.children.failed
+        return self.run.cursor if has_rejected and self.has_windows else cursor
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether the run requests one list window by window."""
+        return bool(self.sync.incremental.window)
+
     def records_left(self) -> int:
-        """Return how many more records this run may take."""
-        return self.sync.max_records - self.run.counts.total
+        """Return how many more records this run may take, since a limit stopped it."""
+        taken = self.run.counts.total - self.run.counted
+        return self.sync.max_records - taken
 
     def refuse_more_records(self, count: int) -> None:
         """Refuse this many more records if they are more than the run may take.

@@ -91,7 +91,7 @@ class Runs:
         stored_line = self._configurations.line(line)
         configuration = self._configurations.get(stored_line.configuration)
         digest = line_digest(stored_line, configuration)
-        request = RunRequest(line, digest, actor, dry_run, _full_every_of(stored_line))
+        request = RunRequest(line, digest, actor, dry_run, *_starts_of(stored_line))
         lease = self._lease(configuration)
         with self._database.transaction():
             if not dry_run:
@@ -694,7 +694,7 @@ class Runs:
             raise
         except (ConfigError, SecretUnreadable, Sealed):
             return RunRequest(name, "", actor, dry_run)
-        return RunRequest(name, digest, actor, dry_run, _full_every_of(line))
+        return RunRequest(name, digest, actor, dry_run, *_starts_of(line))
 
 
 def _waiting_runs(request: RunRequest) -> RunQuery:
@@ -703,9 +703,14 @@ def _waiting_runs(request: RunRequest) -> RunQuery:
     return RunQuery(line=request.line, states=states, dry_run=request.dry_run)
 
 
-def _full_every_of(line: SyncLine) -> float:
-    """Return how often a line reads everything, in seconds; 0.0: once."""
-    return parse_interval(line.sync.full_every) if line.sync else 0.0
+def _starts_of(line: SyncLine) -> tuple[float, bool]:
+    """Return how often a line reads everything, and whether it has windows of time.
+
+    In seconds; 0.0: once.
+    """
+    if line.sync is None:
+        return 0.0, False
+    return parse_interval(line.sync.full_every), bool(line.sync.incremental.window)
 
 
 def stored_key(key: str) -> str:

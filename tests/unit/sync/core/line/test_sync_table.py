@@ -60,6 +60,11 @@ first = 0
 [line.contacts.incremental]
 parameter = "updated_since"
 field = "updated_at"
+start = "-30d"
+window = "7d"
+end_parameter = "updated_before"
+lookback = "1h"
+format = "unix"
 [[line.contacts.fields]]
 api = "id"
 host = "external_id"
@@ -82,7 +87,9 @@ READ = Sync(
     query=(("active", "true"),),
     records="items",
     pagination=Pagination(Paging.PAGE, 50, "per_page", "page", 0),
-    incremental=Incremental("updated_since", "updated_at"),
+    incremental=Incremental(
+        "updated_since", "updated_at", "-30d", "7d", "updated_before", "1h", "unix"
+    ),
     gone=Gone.ARCHIVE,
     schedule="*/15 * * * *",
 )

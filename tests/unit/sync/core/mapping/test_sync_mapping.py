@@ -565,12 +565,72 @@ def test_a_field_that_cannot_work_is_found_before_the_run(
         (Sync(pagination=Pagination(Paging.CURSOR)), ("L003", "pagination.cursor")),
         (Sync(incremental=Incremental("since", "")), ("L004", "incremental.field")),
         (Sync(incremental=Incremental("", "at")), ("L004", "incremental.parameter")),
+        (
+            Sync(incremental=Incremental(start="-1d")),
+            ("L004", "incremental.parameter"),
+        ),
+        (
+            Sync(incremental=Incremental("a", "b", end_parameter="c")),
+            ("L071", "incremental.end_parameter"),
+        ),
+        (Sync(body='{"a": "{until}"}'), ("L071", "body")),
+        (
+            Sync(incremental=Incremental("a", window="1d", end_parameter="b")),
+            ("L070", "incremental.start"),
+        ),
+        (
+            Sync(incremental=Incremental(start="-1d", window="1d", end_parameter="b")),
+            ("L070", "incremental.parameter"),
+        ),
+        (
+            Sync(incremental=Incremental("a", start="-1d", window="1d")),
+            ("L070", "incremental.end_parameter"),
+        ),
+        (
+            Sync(incremental=Incremental("a", "b", format="%Q")),
+            ("L072", "incremental.format"),
+        ),
+        (
+            Sync(
+                incremental=Incremental(
+                    "a", start="-1d", window="1h", end_parameter="b", format="%Y-%m-%d"
+                )
+            ),
+            ("L072", "incremental.format"),
+        ),
+        (
+            Sync(
+                incremental=Incremental("a", "b", start="-1d"),
+                gone=Gone.DELETE,
+                full_every="7d",
+            ),
+            ("L073", "incremental.start"),
+        ),
         (Sync(body="{"), ("L007", "body")),
         (Sync(body='{"a": "{b}"}'), ("L008", "body")),
     ],
 )
 def test_pages_and_bodies_are_looked_at(sync: Sync, finding: tuple[str, str]) -> None:
     assert found_in(sync) == {finding, ("L009", "fields")}
+
+
+@pytest.mark.parametrize(
+    ("body", "incremental"),
+    [
+        ("", Incremental("a", "", "-1d", "1d", "b", "1h", "%Y-%m-%d")),
+        ("", Incremental("a", "", "-1d", "1h", "b", "1h", "unix")),
+        ('{"a": "{since}"}', Incremental(field="at", start="-1d")),
+        (
+            '{"a": "{since}", "b": "{until}"}',
+            Incremental(start="2026-01-01", window="1w"),
+        ),
+    ],
+)
+def test_windows_need_no_field_and_a_body_can_have_their_bounds(
+    body: str, incremental: Incremental
+) -> None:
+    sync = Sync(mappings=(KEY,), body=body, incremental=incremental)
+    assert found_in(sync) == set()
 
 
 def test_only_a_model_can_save_its_records() -> None:
