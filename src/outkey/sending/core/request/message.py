@@ -15,6 +15,7 @@ from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import MASK, Secret
 from outkey.foundation.core.text import NO_TEXT, Text
 from outkey.sending.core.configuration.sections import TlsSettings
+from outkey.sending.core.request.packed_body import PackedBody
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})  # RFC 9110 §9.2.2
 
@@ -215,7 +216,8 @@ class Response:
 
     `sent` are the secrets that the request carried: a caller that shows or stores a
     part of the response must not show or store those, should the server have repeated
-    them. With a `stream` the body is not in `body`: the caller reads it, and closes it.
+    them. With a `stream` the body is not in `body`: the caller reads it, and closes it;
+    or it is `packed`.
     """
 
     status: int
@@ -226,6 +228,7 @@ class Response:
     attempt: str = ""
     sent: tuple[Secret, ...] = field(default=(), repr=False, compare=False)
     stream: BodyStream | None = field(default=None, repr=False, compare=False)
+    packed: PackedBody | None = field(default=None, repr=False, compare=False)
 
     @property
     def text(self) -> str:

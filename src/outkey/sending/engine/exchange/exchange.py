@@ -89,15 +89,17 @@ StepResult = (
 
 
 def exchange(
-    context: SendContext, call: Call, *, streams: bool = False
+    context: SendContext, call: Call, *, streams: bool = False, packs: bool = False
 ) -> Steps[Response]:
     """Send a call and return its diagnosed response; a refusal is recorded.
 
-    If it `streams`, the caller reads the body of a success, as it arrives.
+    If it `streams`, the caller reads the body of a success, as it arrives. If it
+    `packs`, a large body of a success is read into Response.packed.
     """
+    configuration = call.configuration
     current = Exchange(context, call)
     current.budget.streams = streams
-    configuration = call.configuration
+    current.budget.packs = packs
     try:
         refuse_unsendable(configuration)
         context.lockout_guard.refuse_paused(configuration)

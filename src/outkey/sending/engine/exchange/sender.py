@@ -139,9 +139,12 @@ class Sender:
         """
         self.runtime.audit.flush()
 
-    def send(self, call: Call) -> Response:
-        """Send a call and return the response whatever its status."""
-        return drive(exchange(self.context, call), self.runtime)
+    def send(self, call: Call, *, packs: bool = False) -> Response:
+        """Send a call and return the response whatever its status.
+
+        If it `packs`, a large body of a success is in `Response.packed`.
+        """
+        return drive(exchange(self.context, call, packs=packs), self.runtime)
 
     def start(self, call: Call) -> StartedSend[Response]:
         """Send a call, and let the caller wait for its response later."""

@@ -8,6 +8,7 @@ from outkey.sending.core.audit.events import Outcome
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.expired_marker import MARKER_BYTES, has_expired_marker
 from outkey.sending.core.request.message import BodyStream, Response
+from outkey.sending.core.request.packed_body import PackedBody
 
 Conclude = Callable[[Outcome], None]
 
@@ -46,6 +47,14 @@ def read_for_marker(
     if has_expired_marker(started, configuration):
         return replace(response, body=b"".join(body), stream=None)
     return replace(response, stream=body)
+
+
+def with_packed_body(response: Response, stream: BodyStream) -> Response:
+    """Return a response whose stream was read to its end."""
+    try:
+        return replace(response, stream=None, packed=PackedBody(stream))
+    finally:
+        stream.close()
 
 
 class UnfinishedBody:

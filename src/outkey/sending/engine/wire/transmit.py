@@ -34,7 +34,11 @@ from outkey.sending.core.request.headers import with_composed_headers
 from outkey.sending.core.request.message import Proxy, Request, Response, Route
 from outkey.sending.core.request.proxy import own_failure, proxy_failure
 from outkey.sending.core.request.sent_secrets import secrets_in
-from outkey.sending.engine.wire.response_bodies import UnfinishedBody, read_for_marker
+from outkey.sending.engine.wire.response_bodies import (
+    UnfinishedBody,
+    read_for_marker,
+    with_packed_body,
+)
 from outkey.sending.engine.wire.steps import CallInThread, Resolve, Steps, Transmit
 
 if TYPE_CHECKING:
@@ -68,6 +72,7 @@ class RequestBudget:
     concluded: OutkeyError | None = None  # an error that the audit has already
     sent: tuple[Secret, ...] = ()  # by all requests of this budget
     streams: bool = False  # whether the caller reads the body of a success itself
+    packs: bool = False  # whether the body of a success may be packed
 
     def is_challenged(self, status: int) -> bool:
         """Whether a status means only that credentials are needed."""
@@ -110,7 +115,7 @@ def transmit(
         route = _route(
             context, configuration, addresses, client_key, proxy, budget, tls=tls
         )
-        response = yield from _receive(configuration, request, route)
+        response = yield from _receive(configuration, request, route, budget)
     except OutkeyError as error:
         budget.concluded = error
         yield _outcome(context, configuration, budget, 0, str(error.code), started)
@@ -120,7 +125,7 @@ def transmit(
 
 
 def _receive(
-    configuration: Configuration, request: Request, route: Route
+    configuration: Configuration, request: Request, route: Route, budget: RequestBudget
 ) -> Steps[Response]:
     """Send a request and return its response; a proxy's own one is an error."""
     response: Response = yield Transmit(request, route)
@@ -128,6 +133,10 @@ def _receive(
         # May block: the rest of the body arrives when the API sends it.
         response = yield CallInThread(
             partial(read_for_marker, response, response.stream, configuration)
+        )
+    if response.stream is not None and budget.packs:
+        response = yield CallInThread(
+            partial(with_packed_body, response, response.stream)
         )
     # Inside of a tunnel a response is always the server's.
     is_forwarded = route.proxy is not None and request.origin.scheme == "http"
@@ -169,6 +178,7 @@ def _conclude(
         attempt=budget.attempt,
         sent=budget.sent,
         stream=stream,
+        packed=response.packed,
     )
 
 
@@ -256,7 +266,7 @@ def _route(  # noqa: PLR0913 - the parts of a route
         response_bytes=budget.response_bytes,
         client_key=client_key,
         proxy=proxy,
-        streams=budget.streams,
+        streams=budget.streams or budget.packs,
     )
 
 

@@ -35,10 +35,17 @@ class LineRequest(TypedDict, total=False):
 
 
 class RequestBatch:
-    """Sends requests of a line; without an event loop if only one at a time."""
+    """Sends requests of a line; without an event loop if only one at a time.
 
-    def __init__(self, sender: Sender, plan: LinePlan, parallel: int) -> None:
+    If it `packs`, a body may be in `Response.packed`, for a caller that reads it part
+    by part.
+    """
+
+    def __init__(
+        self, sender: Sender, plan: LinePlan, parallel: int, *, packs: bool = False
+    ) -> None:
         self._sender = sender
+        self._packs = packs
         self._plan = plan
         self._limit = min(parallel, _limit_by_rate(plan))
         self._runner = asyncio.Runner()  # creates its loop at the first use
@@ -95,7 +102,7 @@ class RequestBatch:
                 return ahead[1].result()
             if ahead is not None:
                 ahead[1].abandon()
-            return self._sender.send(self._call(request))
+            return self._sender.send(self._call(request), packs=self._packs)
         except OutkeyError as error:
             return error
 
