@@ -28,6 +28,24 @@ class Paging(Choice):
     LINK = "link", "By Link header (RFC 8288)"
 
 
+class RecordFormat(Choice):
+    """The format of the responses to a pull."""
+
+    JSON = "json", "JSON"
+    JSONL = "jsonl", "JSON Lines"
+    CSV = "csv", "CSV"
+    XML = "xml", "XML"
+
+
+class Compression(Choice):
+    """How the body of a response is packed, besides its Content-Encoding."""
+
+    AUTO = "auto", "By the first bytes"
+    NONE = "none", "None"
+    GZIP = "gzip", "gzip"
+    ZIP = "zip", "ZIP archive"
+
+
 class Gone(Choice):
     """The treatment of the host's records that are missing upstream."""
 
@@ -93,6 +111,38 @@ class Incremental:
     end_parameter: str = ""  # of the end of a window
     lookback: str = ""  # "1h": by how much runs overlap
     format: str = ""  # "": ISO 8601 in UTC; unix, unix_ms, or a pattern
+
+
+TAB = "tab"
+# Formats whose records stand one after another, without a document around them.
+ROW_FORMATS = frozenset({RecordFormat.JSONL, RecordFormat.CSV})
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFormat:
+    """How the records are read from the body of a response."""
+
+    format: RecordFormat = RecordFormat.JSON
+    compression: Compression = Compression.AUTO
+    file: str = ""  # a pattern of the name of a ZIP archive's entry; "": the only one
+    charset: str = ""  # "": that of Content-Type, else UTF-8
+    delimiter: str = ","  # one character, or `tab`
+    header: bool = True  # whether the first row has the names of the columns
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the records stand one after another, without a document."""
+        return self.format in ROW_FORMATS
+
+    @property
+    def delimiter_character(self) -> str:
+        """The character between columns, "" if that cannot separate them.
+
+        A tab may be named, since no input of a browser takes one.
+        """
+        character = "\t" if self.delimiter == TAB else self.delimiter
+        is_usable = len(character) == 1 and not character.isalnum()
+        return character if is_usable and character not in '"\r\n\ufeff' else ""
 
 
 @dataclass(frozen=True, slots=True)

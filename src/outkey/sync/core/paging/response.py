@@ -43,13 +43,9 @@ def read_json(body: bytes | str, *, most_values: int = MAX_VALUES) -> object:
     """
     _refuse_many_values(body, most_values)
     try:
-        return json.loads(
-            body,
-            object_hook=_yield_to_threads,
-            parse_int=_whole_number,
-            parse_float=_exact_number,
-            parse_constant=_refuse_constant,
-        )
+        if isinstance(body, bytes):
+            body = body.decode(json.detect_encoding(body), "surrogatepass")
+        return _DECODER.decode(body)
     except RecursionError:
         raise sync_failure("too_deep") from None
     except (ValueError, InvalidOperation):  # also not UTF-8, and numbers too long
@@ -97,6 +93,15 @@ def _short(text: str) -> str:
 
 def _refuse_constant(_word: str) -> NoReturn:
     raise ValueError  # NaN and Infinity are Python's own (RFC 8259 §6)
+
+
+# One for all documents: each line of JSON Lines is one.
+_DECODER = json.JSONDecoder(
+    object_hook=_yield_to_threads,
+    parse_int=_whole_number,
+    parse_float=_exact_number,
+    parse_constant=_refuse_constant,
+)
 
 
 def records_in(document: object, find: Callable[[object], object]) -> list[Record]:

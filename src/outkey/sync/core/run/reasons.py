@@ -44,6 +44,36 @@ RUN_FAILURES = {
         Text("the response is not JSON"),
         Text("Check the path of the line; a URL for browsers returns a web page."),
     ),
+    "not_jsonl": RunFailure(
+        Text("the response is not JSON Lines, an object in each line"),
+        Text("Check the path of the line and its format (response.format)."),
+    ),
+    "not_csv": RunFailure(
+        Text("the response is not CSV"),
+        Text(
+            "Check the path of the line, its format (response.format) and the delimiter"
+            " (response.delimiter)."
+        ),
+    ),
+    "not_xml": RunFailure(
+        Text("the response is not XML"),
+        Text("Check the path of the line and its format (response.format)."),
+    ),
+    "unsafe_xml": RunFailure(
+        Text("the XML of the response has a DOCTYPE, which could name files"),
+        Text("Ask the provider of the API for XML without a DOCTYPE."),
+    ),
+    "bad_charset": RunFailure(
+        Text("the response has another character encoding than expected"),
+        Text("Enter its charset (response.charset), such as windows-1252."),
+    ),
+    "bad_archive": RunFailure(
+        Text("the gzip file or ZIP archive of the response is damaged, or not one"),
+        Text(
+            "Check the compression (response.compression) and the name of the file in"
+            " the archive (response.file)."
+        ),
+    ),
     "too_deep": RunFailure(
         Text("the response is nested too deeply"),
         Text("Ask the provider of the API for a flatter format."),
@@ -166,6 +196,7 @@ RUN_FAILURES = {
 REJECTIONS = {
     "missing": Text("a value is missing"),
     "key_missing": Text("the key field is empty"),
+    "row_length": Text("the row has more or fewer cells than the header"),
     "duplicate_key": Text("another record on the same page has this key"),
     "ambiguous": Text("several records here have this key"),
     "taken": Text("another record has this value already"),

@@ -1,0 +1,1 @@
+"""Formats of responses: from the bytes of a body to records."""
