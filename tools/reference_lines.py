@@ -18,6 +18,7 @@ from outkey.sync.core.line.fields import (
     LINE_FIELDS,
     MAPPING_FIELDS,
     PAGINATION_FIELDS,
+    RESPONSE_FIELDS,
 )
 from outkey.sync.core.line.line import Transform
 from outkey.sync.core.mapping import transforms
@@ -175,6 +176,8 @@ def lines_page() -> Iterator[str]:
     """Yield the page."""
     yield BEGINNING
     yield from field_rows(LINE_FIELDS)
+    yield "\n## response\n"
+    yield from field_rows(RESPONSE_FIELDS, "key")
     yield "\n## pagination\n"
     yield from field_rows(PAGINATION_FIELDS, "key")
     yield PAGES

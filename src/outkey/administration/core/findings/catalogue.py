@@ -12,6 +12,7 @@ from outkey.sync.core.line import (
     children_checks,
     incremental_checks,
     push_checks,
+    response_checks,
 )
 from outkey.webhooks.core.settings import checks as webhook_checks
 
@@ -31,6 +32,7 @@ FINDING_CHECKS: tuple[Check, ...] = tuple(
             *_checks_of(children_checks),
             *_checks_of(incremental_checks),
             *_checks_of(push_checks),
+            *_checks_of(response_checks),
             *_checks_of(webhook_checks),
             *POSTURE_CHECKS,
         )

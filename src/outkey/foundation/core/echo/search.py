@@ -16,7 +16,7 @@ import re
 import sys
 from base64 import b64encode, urlsafe_b64encode
 from binascii import a2b_qp
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import cached_property, partial
 from html.entities import html5
@@ -260,6 +260,10 @@ def collect_texts(value: object, texts: list[str], numbers: list[str]) -> None:
     if isinstance(value, str):
         texts.append(value)
     elif isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - dict is quicker
+        if _are_texts(value) and _are_texts(value.values()):  # a row of CSV
+            texts += value
+            texts += value.values()
+            return
         for key, part in value.items():
             collect_texts(key, texts, numbers)
             collect_texts(part, texts, numbers)
@@ -270,6 +274,10 @@ def collect_texts(value: object, texts: list[str], numbers: list[str]) -> None:
         texts.append(str(value))
         if isinstance(value, int | float | Decimal):
             numbers += _spellings_of(texts[-1])
+
+
+def _are_texts(values: Iterable[object]) -> bool:
+    return {*map(type, values)} == {str}
 
 
 def _spellings_of(number: str) -> Iterator[str]:
@@ -291,7 +299,7 @@ def _spellings_of(number: str) -> Iterator[str]:
 def _encode_in_groups(texts: list[str]) -> Iterator[bytes]:
     """Yield texts as blocks of a few thousand, to save memory."""
     for group in groups_of(texts, _GROUP):
-        yield b'"'.join([text.encode(errors="replace") for text in group])
+        yield '"'.join(group).encode(errors="replace")
 
 
 def decode_percent(text: bytes) -> bytes:

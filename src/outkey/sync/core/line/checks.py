@@ -18,6 +18,7 @@ from outkey.sync.core.line.line import (
     Transform,
     Writes,
 )
+from outkey.sync.core.line.response_checks import response_findings
 from outkey.sync.core.line.templates import placeholders
 from outkey.sync.core.mapping.mapping import (
     BY_KIND,
@@ -235,6 +236,7 @@ def line_findings(
     if not sync.has_requests:
         findings += _method_findings(line, sync.direction)
     if is_pull:
+        findings += response_findings(sync)
         findings += _page_findings(sync)
         findings += _body_findings(sync, PULL_PLACEHOLDERS)
     else:

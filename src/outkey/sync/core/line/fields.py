@@ -11,6 +11,7 @@ from outkey.foundation.core.paging_words import MAX_RECORDS
 from outkey.foundation.core.script_syntax import MAX_SOURCE
 from outkey.sync.core.line.line import (
     Children,
+    Compression,
     Direction,
     FieldMapping,
     Gone,
@@ -19,7 +20,9 @@ from outkey.sync.core.line.line import (
     Paging,
     PushedRecords,
     PushRequest,
+    RecordFormat,
     RecordSearch,
+    ResponseFormat,
     Transform,
     Writes,
 )
@@ -31,6 +34,7 @@ MAX_BATCH = 1000
 PULL = (("direction", ("pull",)),)
 PUSH = (("direction", ("push",)),)
 BY_PAGE = (("pagination.kind", ("page",)),)
+AS_CSV = (("response.format", ("csv",)),)
 BY_CURSOR = (("pagination.kind", ("cursor",)),)
 
 request = partial(Field, LineTab.REQUEST)
@@ -128,6 +132,64 @@ PAGINATION_FIELDS: tuple[Field, ...] = (
         help=(
             "Where the response has the cursor of the next page, such as meta.next"
             " (JMESPath)."
+        ),
+    ),
+)
+RESPONSE_FIELDS: tuple[Field, ...] = (
+    records(
+        "response.format",
+        "Format of responses",
+        Kind.CHOICE,
+        RecordFormat,
+        default=RecordFormat.JSON,
+        help="The format of the responses.",
+    ),
+    records(
+        "response.compression",
+        "Compression",
+        Kind.CHOICE,
+        Compression,
+        default=Compression.AUTO,
+        help=(
+            "Whether the body is a gzip file or a ZIP archive. What Content-Encoding"
+            " names is unpacked in any case."
+        ),
+    ),
+    records(
+        "response.file",
+        "File in the archive",
+        Kind.LONG_TEXT,
+        help=(
+            "The file of a ZIP archive that has the records, such as prices-*.csv."
+            " Empty: its only file."
+        ),
+    ),
+    records(
+        "response.charset",
+        "Charset",
+        Kind.LONG_TEXT,
+        help=(
+            "The character encoding, such as iso-8859-1 or windows-1252. Empty: that of"
+            " Content-Type, else UTF-8."
+        ),
+    ),
+    records(
+        "response.delimiter",
+        "Delimiter",
+        Kind.LONG_TEXT,
+        default=",",
+        when=AS_CSV,
+        help="What separates the columns of CSV: a character such as ;, or tab.",
+    ),
+    records(
+        "response.header",
+        "Header row",
+        Kind.FLAG,
+        default=True,
+        when=AS_CSV,
+        help=(
+            "Whether the first row of CSV has the names of the columns; without it they"
+            " are c1, c2 and so on."
         ),
     ),
 )
@@ -418,6 +480,16 @@ SYNC_FIELDS: tuple[Field, ...] = (
             " (JMESPath); by default the response is that list."
         ),
     ),
+    records(
+        "response",
+        "Response",
+        Kind.TABLE,
+        default=ResponseFormat(),
+        when=PULL,
+        parts=RESPONSE_FIELDS,
+        make=lambda values: ResponseFormat(**values),
+        help="The format of the responses, where it is not JSON.",
+    ),
     pages(
         "pagination",
         "Pagination",
@@ -657,6 +729,7 @@ SYNC_KEYS = tuple(field.key for field in SYNC_FIELDS)
 # With the keys of nested tables, for whatever lists labels and helps.
 EVERY_LINE_FIELD: tuple[Field, ...] = (
     *LINE_FIELDS,
+    *RESPONSE_FIELDS,
     *PAGINATION_FIELDS,
     *INCREMENTAL_FIELDS,
     *MAPPING_FIELDS,

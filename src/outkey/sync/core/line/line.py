@@ -201,6 +201,7 @@ class Sync:
     query: tuple[tuple[str, str], ...] = ()
     body: str = ""  # a template
     records: str = "@"  # JMESPath: where the records are in the response
+    response: ResponseFormat = ResponseFormat()
     pagination: Pagination = Pagination()
     incremental: Incremental = Incremental()
     gone: Gone = Gone.KEEP

@@ -40,14 +40,19 @@ def fill_body(template: object, values: Mapping[str, object]) -> object:
             alone = PLACEHOLDER.fullmatch(template)
             if alone:
                 return value_at(values, alone[1])
-            return PLACEHOLDER.sub(
-                lambda name: _plain_text(value_at(values, name[1])), template
-            )
+            return fill_text(template, values)
         case dict():
             return {name: fill_body(part, values) for name, part in template.items()}
         case list():
             return [fill_body(part, values) for part in template]
     return template
+
+
+def fill_text(template: str, values: Mapping[str, object]) -> str:
+    """Return a text with its {names} filled in."""
+    return PLACEHOLDER.sub(
+        lambda name: _plain_text(value_at(values, name[1])), template
+    )
 
 
 def _plain_text(value: object) -> str:

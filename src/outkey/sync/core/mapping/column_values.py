@@ -23,6 +23,8 @@ PLAIN_TYPES: Mapping[FieldKind, type] = {
     FieldKind.DATETIME: datetime,
 }
 
+_DIGITS_OF_DOUBLE = 15
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
@@ -77,8 +79,8 @@ def _are_plain(column: ColumnType, values: Sequence[object]) -> bool:
         return True
     (kind, *others) = {*map(type, present)}
     if kind is Decimal and column.kind is FieldKind.DECIMAL and not others:
-        is_exact = column.precision is None and not column.is_double
-        return is_exact and all(map(Decimal.is_finite, present))
+        is_exact = column.precision is None and all(map(Decimal.is_finite, present))
+        return is_exact and (not column.is_double or _fit_double(present))
     if others or kind is not PLAIN_TYPES.get(column.kind):
         return False
     if kind is int:
@@ -87,6 +89,12 @@ def _are_plain(column: ColumnType, values: Sequence[object]) -> bool:
         return True
     is_short = column.longest is None or max(map(len, present)) <= column.longest
     return is_short and not UNSTORABLE.search("".join(present))
+
+
+def _fit_double(values: Sequence[Decimal]) -> bool:
+    """Whether a double has all digits of these numbers: it has 15 of any."""
+    texts = [*map(str, values)]
+    return max(map(len, texts)) <= _DIGITS_OF_DOUBLE and "E" not in "".join(texts)
 
 
 def value_fault(column: ColumnType, value: object, *, is_key: bool) -> str:

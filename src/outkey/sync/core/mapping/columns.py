@@ -5,6 +5,7 @@ whole column. All others are left to `mapping.convert`, which decides alone what
 becomes and why it is rejected. Both always have the same result.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, tzinfo
 from decimal import Decimal
@@ -24,6 +25,7 @@ from outkey.sync.core.mapping.transforms import (
 # In the place of a value that does not plainly fit.
 UNDECIDED = object()
 _LARGE = 10**18
+_DIGITS = re.compile(r"\d{1,18}", re.ASCII)
 
 Column = Sequence[object]
 QuickTransform = Callable[[Column], Column]
@@ -126,9 +128,14 @@ def texts(column: Column) -> Column:
 
 
 def numbers(column: Column) -> Column:
-    """Return whole numbers."""
+    """Return whole numbers, also those that are written in plain digits, as in CSV."""
+    is_plain = _DIGITS.fullmatch
     return [
-        value if type(value) is int and -_LARGE < value < _LARGE else UNDECIDED
+        value
+        if type(value) is int and -_LARGE < value < _LARGE
+        else int(value)
+        if type(value) is str and is_plain(value)
+        else UNDECIDED
         for value in column
     ]
 

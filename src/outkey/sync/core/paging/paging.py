@@ -13,8 +13,9 @@ from outkey.foundation.core.origin import Location, parse_redirect, without_para
 from outkey.foundation.core.text import Text
 from outkey.sending.core.request.message import ResponseHeaders
 from outkey.sync.core.line.line import Paging, Sync
-from outkey.sync.core.line.templates import compact_json, placeholders
+from outkey.sync.core.line.templates import compact_json, fill_text, placeholders
 from outkey.sync.core.paging.link_header import next_link
+from outkey.sync.core.paging.request_values import RequestValues
 from outkey.sync.core.paging.response import page_fingerprint, size_fault
 from outkey.sync.core.run.reasons import sync_failure
 
@@ -44,6 +45,8 @@ class Position:
     is_json: bool = False  # `at` is the compact JSON of a cursor
     phase: str = ""  # DELETIONS: `at` is a record of the ledger
     window: str = ""  # where the window of time begins; "" is the first
+    written: int = 0  # records of the page at this position, whose rows are written
+    content: str = ""  # RowsBody.digest of that page
 
     def as_checkpoint(self) -> dict[str, object]:
         """Return the position as a checkpoint stores it."""
@@ -70,6 +73,7 @@ class Page(NamedTuple):
     # Parameters that every request has anyway. A server may repeat them in the URL of
     # the next page, with their secrets; they are not stored as a part of it.
     own_parameters: Collection[str] = ()
+    digest: str = ""  # of a page whose records are not in memory: only their number
 
 
 def position_of(checkpoint: Mapping[str, object]) -> Position:
@@ -83,26 +87,39 @@ def position_of(checkpoint: Mapping[str, object]) -> Position:
     return replace(position, ahead=tuple(position.ahead))  # JSON has lists only
 
 
-def parameters(sync: Sync, position: Position, since: str) -> dict[str, list[str]]:
+def parameters(
+    sync: Sync, position: Position, values: RequestValues
+) -> dict[str, list[str]]:
     """Return the query of the next request; a URL has its own."""
     if position.is_address:
         return {}
     pairs: dict[str, list[str]] = {}
-    for name, value in _pairs(sync, position, since):
+    for name, value in _pairs(sync, position, values):
         pairs.setdefault(name, []).append(value)
     return pairs
 
 
-def _pairs(sync: Sync, position: Position, since: str) -> Iterator[tuple[str, str]]:
-    yield from sync.query
+def _pairs(
+    sync: Sync, position: Position, values: RequestValues
+) -> Iterator[tuple[str, str]]:
+    for name, template in sync.query:
+        yield name, _filled_parameter(template, values)
     paging = sync.pagination
     if paging.size_parameter:
         yield paging.size_parameter, str(paging.size)
     place = place_of(sync, position)
     if paging.position_parameter and place:
         yield paging.position_parameter, place
-    if sync.incremental.parameter and since:
-        yield sync.incremental.parameter, since
+    if sync.incremental.parameter and values.since:
+        yield sync.incremental.parameter, values.since
+    if sync.incremental.end_parameter and values.until:
+        yield sync.incremental.end_parameter, values.until
+
+
+def _filled_parameter(template: str, values: RequestValues) -> str:
+    """Return a parameter of a query, which may name the parent or the job."""
+    named = values.in_paths()
+    return fill_text(template, named) if named else template
 
 
 def place_of(sync: Sync, position: Position) -> str:
@@ -141,7 +158,7 @@ def next_position(sync: Sync, position: Position, page: Page) -> Position:
     if position.pages >= MAX_PAGES:
         message = Text("there are more than {count} pages", count=MAX_PAGES)
         raise sync_failure("too_many_pages", message)
-    read = replace(position, pages=position.pages + 1)
+    read = replace(position, pages=position.pages + 1, written=0, content="")
     kind = sync.pagination.kind
     if kind in NUMBERED:
         return _after_number(sync, position, read, page)
@@ -173,7 +190,7 @@ def _after_number(sync: Sync, before: Position, read: Position, page: Page) -> P
     """
     paging = sync.pagination
     size = len(page.records)
-    fingerprint = page_fingerprint(page.records)
+    fingerprint = page.digest or page_fingerprint(page.records)
     is_repeated = size > 0 and fingerprint == before.mark
     if is_repeated and not before.short:
         raise sync_failure("page_repeated")

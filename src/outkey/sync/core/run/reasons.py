@@ -25,6 +25,7 @@ GUARD = "guard"
 TARGET_REPLACED = "target_replaced"
 NO_REMOTE_ID = "no_remote_id"
 CREATE_UNANSWERED = "create_unanswered"
+BAD_PARENT = "bad_parent"
 REJECTED_BY_PULL = "rejected_by_pull"
 
 RUN_FAILURES = {

@@ -5,7 +5,10 @@ import json
 from outkey.foundation.core.origin import Location, build_target, parse_url
 from outkey.sync.core.line.line import INDEX, Paging, Sync
 from outkey.sync.core.line.templates import fill_body
+from outkey.sync.core.mapping.mapping import Unmapped, fill_path
 from outkey.sync.core.paging.paging import NUMBERED, Position, parameters, place_of
+from outkey.sync.core.paging.request_values import NO_VALUES, RequestValues
+from outkey.sync.core.run.reasons import BAD_PARENT, sync_failure
 from outkey.sync.engine.pull.record_mapper import mapping_paths
 from outkey.sync.engine.runs.line_plan import LinePlan
 from outkey.sync.engine.runs.requests import LineRequest
@@ -35,34 +38,50 @@ def every_expression(sync: Sync) -> dict[str, str]:
     return by_field
 
 
-def page_request(plan: LinePlan, position: Position, since: str = "") -> LineRequest:
+def page_request(
+    plan: LinePlan, position: Position, values: RequestValues = NO_VALUES
+) -> LineRequest:
     """Return the request for the page at a position."""
     return LineRequest(
-        path=position.at if position.is_address else plan.line.path,
-        params=parameters(plan.sync, position, since),
-        json=page_body(plan.sync, position, since),
+        path=position.at if position.is_address else filled_path(plan, values),
+        params=parameters(plan.sync, position, values),
+        json=page_body(plan.sync, position, values),
     )
 
 
-def page_body(sync: Sync, position: Position, since: str) -> object:
+def page_body(sync: Sync, position: Position, values: RequestValues) -> object:
     """Return the body of a request, with its placeholders filled in."""
     if not sync.body:
         return None
     place = position.value or None
     if sync.pagination.kind in NUMBERED:
         place = int(place_of(sync, position))
-    values = {
+    placeholders = {
+        **values.placeholders(),
         "position": place,
         "size": sync.pagination.size,
-        "since": since or None,
     }
-    return fill_body(json.loads(sync.body), values)
+    return fill_body(json.loads(sync.body), placeholders)
 
 
-def page_location(plan: LinePlan, position: Position, since: str = "") -> Location:
+def page_location(
+    plan: LinePlan, position: Position, values: RequestValues = NO_VALUES
+) -> Location:
     """Return the URL of the page at a position."""
     if position.is_address:
         return parse_url(position.at)
     base = plan.configuration.base
-    params = parameters(plan.sync, position, since)
-    return Location(base.origin, build_target(base, plan.line.path, params))
+    params = parameters(plan.sync, position, values)
+    path = filled_path(plan, values)
+    return Location(base.origin, build_target(base, path, params))
+
+
+def filled_path(plan: LinePlan, values: RequestValues) -> str:
+    """Return the path of a request, which may name the parent or the job."""
+    named = values.in_paths()
+    if not named:
+        return plan.line.path
+    path = fill_path(plan.line.path, named)
+    if isinstance(path, Unmapped):  # such a parent has no requests
+        raise sync_failure(BAD_PARENT)
+    return path

@@ -30,9 +30,10 @@ class PageEffects(NamedTuple):
 class SourcePage(NamedTuple):
     """The records of a page, and where the run continues after it."""
 
-    records: Sequence[Record]
+    records: Sequence[Record | Unmapped]  # Unmapped: it cannot be a record
     position: Position
     cursor: str
     is_suspicious: bool  # a secret may be in the records
     # Stores how a delivery ended, in the transaction that writes its records.
     conclude: Callable[[PageEffects], None] | None = None
+    pages: int = 1  # 0: nothing was requested

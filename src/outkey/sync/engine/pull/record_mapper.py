@@ -1,6 +1,7 @@
 """Records of the API become rows, and rows become effects; parents and children."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from outkey.foundation.core.errors import SyncFailed
 from outkey.sync.core.line.line import INDEX, FieldMapping, Transform
@@ -22,6 +23,8 @@ from outkey.sync.engine.runs.line_plan import SyncPorts
 
 WHOLE_RECORD = "@"
 NULL = "`null`"
+
+NO_PARENT: Mapping[str, object] = MappingProxyType({})
 
 Row = dict[str, object]
 KeyTexts = tuple[str, ...]  # the values of key fields as texts

@@ -29,7 +29,7 @@ class RecordScreen:
         self._assembles_values = assembles_values(progress.sync)
 
     def reject_records(
-        self, records: Sequence[Record], *, is_suspicious: bool
+        self, records: Sequence[Record | Unmapped], *, is_suspicious: bool
     ) -> Sequence[Record | Unmapped]:
         """Return the records, with a rejection in the place of each repeated secret.
 
@@ -38,10 +38,13 @@ class RecordScreen:
         if not is_suspicious:
             return records
         detector = self._guard.detector()
-        screened = []
+        screened: list[Record | Unmapped] = []
         for record in records:
             self._keep_working()
-            screened.append(_screen_record(record, detector, self._most_fields))
+            if isinstance(record, Unmapped):
+                screened.append(record)
+            else:
+                screened.append(_screen_record(record, detector, self._most_fields))
         return screened
 
     def reject_rows(self, rows: list[Row | Unmapped]) -> list[Row | Unmapped]:

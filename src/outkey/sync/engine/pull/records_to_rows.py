@@ -42,7 +42,7 @@ class RecordsToRows:
         )
 
     def prepare(
-        self, records: Sequence[Record], *, is_suspicious: bool
+        self, records: Sequence[Record | Unmapped], *, is_suspicious: bool
     ) -> Sequence[Record | Unmapped]:
         """Return the records without repeated secrets, as the script changes them."""
         return self._run_script(

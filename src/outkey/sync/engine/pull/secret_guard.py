@@ -34,10 +34,17 @@ class SecretGuard:
         self._sent: tuple[Secret, ...] = ()  # in the request of the last response
         self.others: Sequence[Secret] = ()  # besides those of the configuration
 
-    def look_at(self, response: Response, document: object) -> bool:
-        """Take a new response; return whether a secret may be in it."""
+    def look_at(
+        self, response: Response, document: object, *, is_json: bool = True
+    ) -> bool:
+        """Take a new response, or a part of it; return whether a secret may be in it.
+
+        The document is what was read of it: only JSON can be searched as it arrived.
+        """
         self._document = document
         self._sent = response.sent
+        if not is_json:
+            return self.detector().may_be_in(document)
         return self.detector().may_be_in_page(response, document)
 
     def detector(self) -> EchoDetector:

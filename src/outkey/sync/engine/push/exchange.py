@@ -6,6 +6,7 @@ from dataclasses import replace
 from outkey.foundation.core.groups import groups_of
 from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.paging.paging import Position, parameters
+from outkey.sync.core.paging.request_values import NO_VALUES
 from outkey.sync.core.push.ledger import batch_key, count_of, creation_key
 from outkey.sync.core.push.results import list_at
 from outkey.sync.engine.push.ledger import PushLedger
@@ -56,7 +57,7 @@ class PushExchange:
         self.batch = RequestBatch(
             progress.ports.sender, progress.plan, progress.sync.parallel
         )
-        self._params = parameters(progress.sync, Position(), "")
+        self._params = parameters(progress.sync, Position(), NO_VALUES)
 
     def send(self, groups: Sequence[Group]) -> dict[str, Settled | BaseException]:
         """Send groups, and whatever follows from their responses, up to an error.

@@ -18,11 +18,13 @@ from outkey.sync.core.line.fields import (
     INCREMENTAL_FIELDS,
     MAPPING_FIELDS,
     PAGINATION_FIELDS,
+    RESPONSE_FIELDS,
     SYNC_FIELDS,
     UPDATE_FIELDS,
 )
 from outkey.sync.core.line.line import (
     Children,
+    Compression,
     Direction,
     FieldMapping,
     Gone,
@@ -31,7 +33,9 @@ from outkey.sync.core.line.line import (
     Paging,
     PushedRecords,
     PushRequest,
+    RecordFormat,
     RecordSearch,
+    ResponseFormat,
     Sync,
     SyncLine,
     Transform,
@@ -57,6 +61,13 @@ size = 50
 size_parameter = "per_page"
 position_parameter = "page"
 first = 0
+[line.contacts.response]
+format = "csv"
+compression = "zip"
+file = "c*.csv"
+charset = "iso-8859-1"
+delimiter = "\\t"
+header = false
 [line.contacts.incremental]
 parameter = "updated_since"
 field = "updated_at"
@@ -86,6 +97,9 @@ READ = Sync(
     ),
     query=(("active", "true"),),
     records="items",
+    response=ResponseFormat(
+        RecordFormat.CSV, Compression.ZIP, "c*.csv", "iso-8859-1", "\t", header=False
+    ),
     pagination=Pagination(Paging.PAGE, 50, "per_page", "page", 0),
     incremental=Incremental(
         "updated_since", "updated_at", "-30d", "7d", "updated_before", "1h", "unix"
@@ -134,7 +148,13 @@ def test_a_synchronization_comes_back_as_it_was_without_the_request() -> None:
 
 def test_the_fields_of_a_synchronization_are_written_last() -> None:
     headings = [line for line in render_sync(READ).split("\n") if line[:1] == "["]
-    assert headings == ["[pagination]", "[incremental]", "[[fields]]", "[[fields]]"]
+    assert headings == [
+        "[response]",
+        "[pagination]",
+        "[incremental]",
+        "[[fields]]",
+        "[[fields]]",
+    ]
 
 
 @pytest.mark.parametrize("name", ["name", "configuration", "method", "path"])
@@ -164,6 +184,7 @@ def test_what_earlier_versions_stored_can_be_read() -> None:
 TABLES = {
     "": (Sync, SYNC_FIELDS),
     "pagination": (Pagination, PAGINATION_FIELDS),
+    "response": (ResponseFormat, RESPONSE_FIELDS),
     "incremental": (Incremental, INCREMENTAL_FIELDS),
     "fields": (FieldMapping, MAPPING_FIELDS),
     "children": (Children, CHILDREN_FIELDS),

@@ -89,7 +89,7 @@ def test_a_record_that_still_repeats_a_secret_is_left_out(
     """As if the detector had overlooked it in the response."""
     made = with_secret(Recorder(answer([{"id": 1, "note": SECRET}, {"id": 2}])))
     module = "outkey.sync.engine.forms.suggesting"
-    monkeypatch.setattr(f"{module}.SecretGuard.look_at", lambda *_: False)
+    monkeypatch.setattr(f"{module}.SecretGuard.look_at", lambda *_, **__: False)
     monkeypatch.setattr(f"{module}.suggest", lambda _sample: NoParts())
     sample = made.runner.sample("contacts")
     assert sample.records == ({"id": 2},)

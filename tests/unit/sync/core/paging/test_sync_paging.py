@@ -22,6 +22,7 @@ from outkey.sync.core.paging.paging import (
     parameters,
     position_of,
 )
+from outkey.sync.core.paging.request_values import NO_VALUES, RequestValues
 from outkey.sync.engine.pull.page_requests import page_body
 
 ORIGIN = Origin("https", "api.acme.example", 443)
@@ -54,7 +55,7 @@ def reason_of(sync: Sync, position: Position, answer: Page) -> str:
 
 def test_everything_at_once_has_no_second_page() -> None:
     sync = line(Paging.NONE, size_parameter="")
-    assert parameters(sync, START, "") == {"active": ["1", "2"]}
+    assert parameters(sync, START, NO_VALUES) == {"active": ["1", "2"]}
     assert next_position(sync, START, page(1, 2, 3)).ended
 
 
@@ -66,28 +67,32 @@ def test_numbers_and_offsets_are_sent_with_the_size(
 ) -> None:
     sync = line(kind)
     asked = {"active": ["1", "2"], "per_page": ["2"]}
-    assert parameters(sync, START, "") == asked | {"at": [first]}
+    assert parameters(sync, START, NO_VALUES) == asked | {"at": [first]}
     after = next_position(sync, START, page(1, 2))
-    assert parameters(sync, after, "") == asked | {"at": [second]}
+    assert parameters(sync, after, NO_VALUES) == asked | {"at": [second]}
 
 
 def test_pages_may_be_counted_from_zero() -> None:
     sync = line(Paging.PAGE, first=0)
-    assert parameters(sync, START, "")["at"] == ["0"]
-    assert parameters(sync, next_position(sync, START, page(1, 2)), "")["at"] == ["1"]
+    assert parameters(sync, START, NO_VALUES)["at"] == ["0"]
+    assert parameters(sync, next_position(sync, START, page(1, 2)), NO_VALUES)[
+        "at"
+    ] == ["1"]
 
 
 def test_the_time_of_the_last_run_is_sent_along_except_to_an_address_of_the_api() -> (
     None
 ):
     sync = replace(line(Paging.LINK), incremental=Incremental("since", "updated_at"))
-    assert parameters(sync, START, "2026-01-01")["since"] == ["2026-01-01"]
-    assert "since" not in parameters(sync, START, "")
+    assert parameters(sync, START, RequestValues("2026-01-01"))["since"] == [
+        "2026-01-01"
+    ]
+    assert "since" not in parameters(sync, START, NO_VALUES)
     after = next_position(
         sync, START, page(1, link='</v2/contacts?page=2>; rel="next"')
     )
     assert after.at == "https://api.acme.example/v2/contacts?page=2"
-    assert parameters(sync, after, "2026-01-01") == {}
+    assert parameters(sync, after, RequestValues("2026-01-01")) == {}
 
 
 def test_a_short_page_in_the_middle_is_not_the_end() -> None:
@@ -194,9 +199,9 @@ def test_without_a_cursor_it_ends(nothing: object) -> None:
 @pytest.mark.parametrize("cursor", ["abc", 7, "/9j/4AA="])
 def test_a_cursor_is_sent_back_as_it_came(cursor: object) -> None:
     sync = line(Paging.CURSOR)
-    assert "at" not in parameters(sync, START, "")
+    assert "at" not in parameters(sync, START, NO_VALUES)
     after = next_position(sync, START, page(1, cursor=cursor))
-    assert parameters(sync, after, "")["at"] == [str(cursor)]
+    assert parameters(sync, after, NO_VALUES)["at"] == [str(cursor)]
 
 
 @pytest.mark.parametrize(
@@ -318,4 +323,4 @@ def test_the_first_page_of_a_body_has_its_number_or_no_cursor(
     kind: Paging, first: object
 ) -> None:
     sync = Sync(body='{"from": "{position}"}', pagination=Pagination(kind))
-    assert page_body(sync, Position(), "") == {"from": first}
+    assert page_body(sync, Position(), NO_VALUES) == {"from": first}

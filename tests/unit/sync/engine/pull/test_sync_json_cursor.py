@@ -20,6 +20,7 @@ from outkey.sync.core.paging.paging import (
     parameters,
     position_of,
 )
+from outkey.sync.core.paging.request_values import NO_VALUES
 from outkey.sync.core.run.run import Counts
 from unit.sync.core.paging.test_sync_paging import START, line, page, reason_of
 from unit.sync.engine.pull.test_sync_run import (
@@ -183,6 +184,6 @@ def test_a_cursor_that_repeats_a_secret_ends_the_run(secret: str, sync: Sync) ->
 
 def test_a_list_inside_a_text_of_a_body_is_json_and_not_python() -> None:
     assert fill_body({"t": "x {v}"}, {"v": [None, "a"]}) == {"t": 'x [null,"a"]'}
-    assert parameters(line(Paging.CURSOR), Position(at="[1]", is_json=True), "")[
+    assert parameters(line(Paging.CURSOR), Position(at="[1]", is_json=True), NO_VALUES)[
         "at"
     ] == ["[1]"]

@@ -610,6 +610,28 @@ def test_what_was_left_out_is_asked_for_again() -> None:
     assert set(asked_since(api)) == {""}
 
 
+def test_the_first_run_asks_from_the_start_and_later_ones_look_back() -> None:
+    api = Api(people(1, at="2026-01-03T12:00:00Z"))
+    start = Incremental("since", "at", start="2026-01-01", lookback="1h")
+    made = fake_sync(replace(SINCE, incremental=start), api)
+    made.run()
+    made.run()
+    first, *_, last = asked_since(api)
+    assert (first, last) == ("2026-01-01T00:00:00Z", "2026-01-03T11:00:00Z")
+    assert made.run().since == "2026-01-03T12:00:00Z"
+
+
+def test_a_value_that_is_not_a_moment_ends_a_run_that_looks_back() -> None:
+    api = Api(people(1, at="4711"))
+    back = Incremental("since", "at", lookback="1h")
+    made = fake_sync(replace(SINCE, incremental=back), api)
+    made.run()
+    requests = len(api.asked)
+    with pytest.raises(SyncFailed) as failed:
+        made.run()
+    assert (failed.value.reason, len(api.asked)) == ("not_a_moment", requests)
+
+
 # ── what is gone ──────────────────────────────────────────────────────────────────────
 
 ARCHIVE = replace(PULL, gone=Gone.ARCHIVE, guard_percent=100)
