@@ -1,13 +1,18 @@
 """Tables of sync lines, on every database that they can be in."""
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from database.table_places import Place, place, shape  # noqa: F401 - a fixture
 from outkey.foundation.core.errors import ConfigError
+from outkey.sync.adapters.tables.open_table import OpenTable
+from outkey.sync.adapters.tables.rows import row_writer
+from outkey.sync.adapters.tables.rows.stored_rows import find_stored
 from outkey.sync.adapters.tables.store import TableStore
 from outkey.sync.core.line.line import Gone
 from outkey.sync.core.mapping.filters import read_wanted
@@ -402,6 +407,34 @@ def test_many_rows_are_written_in_groups(place: Place) -> None:
     outcomes = [written.outcome for written in write(place, store, *rows)]
     assert outcomes.count(WriteOutcome.UPDATED) == 1750
     assert outcomes.count(WriteOutcome.UNCHANGED) == 1750
+
+
+@pytest.mark.parametrize("place", ["own sqlite", "sqlite", "mariadb"], indirect=True)
+def test_after_a_page_of_new_rows_the_next_is_compared_only_if_a_key_is_taken(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = []
+
+    def find(table: OpenTable, keys: Sequence[str], *rest: Any, **options: Any) -> Any:  # noqa: ANN401 - passed on
+        compared.append(keys)
+        return find_stored(table, keys, *rest, **options)
+
+    monkeypatch.setattr(row_writer, "find_stored", find)
+    store = place.store()
+    target = place.target("t")
+    store.prepare(target, shape(("id", FieldKind.NUMBER), ("t", FieldKind.TEXT)))
+    run = place.begin_run()
+    seen = []
+    for numbers, text in (((1, 2), "a"), ((3, 4), "a"), ((4, 5), "b"), ((6, 7), "b")):
+        rows = [{"id": number, "t": text} for number in numbers]
+        seen.append((store.upsert(target, ["id"], rows, run), len(compared)))
+    assert seen == [
+        ([CREATED] * 2, 1),
+        ([CREATED] * 2, 1),
+        ([UPDATED, CREATED], 2),
+        ([CREATED] * 2, 3),
+    ]
+    assert [row["t"] for row in stored(place, store)] == [*"aaabbbb"]
 
 
 def test_values_are_written_into_rows_by_their_ids(place: Place) -> None:

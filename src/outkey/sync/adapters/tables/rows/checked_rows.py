@@ -64,6 +64,11 @@ class CheckedRows:
         """The numbers of the rows."""
         return range(len(self.rows))
 
+    @property
+    def may_all_be_new(self) -> bool:
+        """Whether each row is accepted, and has a key of its own."""
+        return not self.refused and len({*self.all_keys}) == len(self.rows)
+
     def key(self, number: int) -> Key:
         """Return the values that identify a row."""
         return self.all_keys[number]

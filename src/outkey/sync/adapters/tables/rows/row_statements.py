@@ -3,13 +3,18 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, exc, insert, null, update
+from sqlalchemy import ColumnElement, bindparam, exc, null, update
 from sqlalchemy.dialects.mysql import insert as mysql_insert
 
 from outkey.foundation.adapters.postgresql_text import copy_text
 from outkey.foundation.core.groups import groups_of
 from outkey.sync.adapters.tables.driver_errors import error_code
-from outkey.sync.adapters.tables.layouts.column_types import MYSQL, POSTGRESQL, Raw
+from outkey.sync.adapters.tables.layouts.column_types import (
+    MYSQL,
+    POSTGRESQL,
+    SQLITE,
+    Raw,
+)
 from outkey.sync.adapters.tables.layouts.layout import LINE, RUN
 from outkey.sync.adapters.tables.open_table import GROUP, OpenTable
 from outkey.sync.adapters.tables.rows.checked_rows import Row
@@ -36,26 +41,21 @@ class RowStatements:
             name: self._table.encode_column(name, [row.get(name) for row in new])
             for name in names
         }
+        names = (LINE, RUN, *columns)
+        marks: list[list[object]] = [[value] * len(new) for value in mark]
+        values = [*marks, *columns.values()]
+        preparer = self._table.connection.dialect.identifier_preparer
+        place = preparer.format_table(self._table.clause)
         if self._table.vendor == POSTGRESQL:
-            preparer = self._table.connection.dialect.identifier_preparer
-            place = preparer.format_table(self._table.clause)
-            marks: list[list[object]] = [[value] * len(new) for value in mark]
-            names = (LINE, RUN, *columns)
-            copy_rows(self._table, place, names, [*marks, *columns.values()])
+            copy_rows(self._table, place, names, values)
             return
-        statement = insert(self._table.clause).values(
-            {name: bindparam(name, type_=Raw()) for name in (LINE, RUN, *columns)}
-        )
-        self._table.connection.execute(
-            statement,
-            [
-                {
-                    LINE: mark.line,
-                    RUN: mark.run,
-                    **dict(zip(columns, values, strict=True)),
-                }
-                for values in zip(*columns.values(), strict=True)
-            ],
+        # As text: SQLAlchemy would look at each value of each row.
+        quoted = ", ".join(map(preparer.quote_identifier, names))
+        parameter = "?" if self._table.vendor == SQLITE else "%s"
+        parameters = ", ".join([parameter] * len(names))
+        self._table.connection.exec_driver_sql(
+            f"INSERT INTO {place} ({quoted}) VALUES ({parameters})",  # noqa: S608 - quoted names
+            [*zip(*values, strict=True)],
         )
         fill_ids(self._table)
 

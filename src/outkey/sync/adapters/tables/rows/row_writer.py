@@ -42,16 +42,25 @@ ROW_CLASSES = frozenset({"22", "23", "54", "P0"})
 # Of PostgreSQL, where a merge is refused, but not the rows: no right to temporary
 # tables; a trigger that has changed a row already; a rule; a name that is ambiguous.
 NOT_MERGED = frozenset({"42501", "27000", "0A000", "42702"})
-# Of PostgreSQL, where rows are not copied into a table: a key is taken, or there are
-# rules about which rows the role may write.
-NOT_COPIED = frozenset({"23505", "42501", "0A000"})
+# Where rows are not inserted all at once: a key is taken (23505, 1062, and the names of
+# SQLite), or PostgreSQL has rules about which rows the role may write.
+NOT_INSERTED = frozenset(
+    {
+        "23505",
+        "42501",
+        "0A000",
+        "1062",
+        "SQLITE_CONSTRAINT_UNIQUE",
+        "SQLITE_CONSTRAINT_PRIMARYKEY",
+    }
+)
 
 
 class RowWriter:
     """Creates and updates the rows of a table.
 
-    `expects_new`: rows that can be staged are inserted without a comparison. They are
-    compared if a key is taken: in a table that outkey has made, keys are unique.
+    `expects_new`: rows are inserted without a comparison. They are compared if a key
+    is taken: in a table that outkey has made, keys are unique.
     """
 
     def __init__(self, table: OpenTable, *, expects_new: bool = False) -> None:
@@ -138,7 +147,7 @@ class RowWriter:
                 return self._write(page, mark, marks_all=marks_all)
         except errors as error:
             code = error_code(error)
-            if self._expects_new and code in NOT_COPIED:
+            if self._expects_new and code in NOT_INSERTED:
                 self._expects_new = False
                 return self._upsert_group(keys, rows, mark, marks_all=marks_all)
             if self._can_stage(page) and code in NOT_MERGED:
@@ -160,10 +169,10 @@ class RowWriter:
     def _write(
         self, page: CheckedRows, mark: RunMark, *, marks_all: bool
     ) -> list[Written]:
+        if self._expects_new and self._table.is_own and page.may_all_be_new:
+            return self._insert(page, mark)
         if not self._can_stage(page):
             return self._compare_and_write(page, mark, marks_all=marks_all)
-        if self._expects_new and not page.refused:
-            return self._insert(page, mark)
         return self._staged_rows.merge(page, mark, marks_all=marks_all)
 
     def _insert(self, page: CheckedRows, mark: RunMark) -> list[Written]:
@@ -178,7 +187,7 @@ class RowWriter:
         stored = find_stored(
             self._table, page.key_names, page.keys(), page.names, locks=locks
         )
-        if not stored and not page.refused and len({*page.all_keys}) == len(page.rows):
+        if not stored and page.may_all_be_new:
             return self._insert(page, mark)
         results: list[Written] = []
         new: list[StoredRow] = []
