@@ -37,6 +37,8 @@ def print_suggestion(
 
 def _print_reasons(suggestion: "Suggestion") -> None:
     """List on standard error what is proposed, and why."""
+    if suggestion.is_other_format:
+        warn(f"format: {suggestion.response.format} ({suggestion.response_why})")
     warn(f"records: {suggestion.records} ({suggestion.records_why})")
     warn(f"pages: {suggestion.pagination.kind} ({suggestion.pagination_why})")
     warn(f"keys: {', '.join(suggestion.keys) or '-'} ({suggestion.keys_why})")

@@ -31,7 +31,16 @@ from outkey.sync.core.line_form.schedule_choices import ScheduleChoice, choice_o
 
 WHOLE_NUMBER = re.compile(r"-?\d{1,12}", re.ASCII)
 # The keys that decide what a sample requests, and where its records go.
-SAMPLED = ("direction", "target", "query", "body", "records", "pagination", "script")
+SAMPLED = (
+    "direction",
+    "target",
+    "query",
+    "body",
+    "records",
+    "response",
+    "pagination",
+    "script",
+)
 
 
 def form_of(text: str) -> LineForm:

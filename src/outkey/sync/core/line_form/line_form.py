@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from outkey.foundation.core.fields.field_kinds import Field, Kind
-from outkey.sync.core.line.fields import PAGINATION_FIELDS, SYNC_FIELDS
+from outkey.sync.core.line.fields import PAGINATION_FIELDS, RESPONSE_FIELDS, SYNC_FIELDS
 from outkey.sync.core.line.line import Direction, Transform
 from outkey.sync.core.line_form.rows import ChildForm, MappingRow, names_in, value_text
 from outkey.sync.core.line_form.schedule_choices import ScheduleChoice
@@ -155,7 +155,7 @@ class LineForm:
         return self._with_rows(rows, child)
 
     def with_pages(self, suggestion: Suggestion) -> "LineForm":
-        """Take over where a sample has its records and pages.
+        """Take over the format of a sample, and where it has its records and pages.
 
         A direction and a target are those of the sample only if the form has none. Keys
         and rows are added when the user accepts them.
@@ -164,8 +164,13 @@ class LineForm:
             _input_of(field): value_text(getattr(suggestion.pagination, field.key))
             for field in PAGINATION_FIELDS
         }
+        formats = {
+            _input_of(field): value_text(getattr(suggestion.response, field.key))
+            for field in RESPONSE_FIELDS
+        }
         return self.with_texts(
             **pages,
+            **formats,
             records=suggestion.records,
             direction=self.direction or str(Direction.PULL),
             target=self.texts.get("target") or suggestion.target,

@@ -11,11 +11,17 @@ from outkey.foundation.core.origin import Location, without_parameters
 from outkey.foundation.core.text import Text, counted
 from outkey.foundation.core.toml.text import toml_value
 from outkey.sending.core.request.message import ResponseHeaders
-from outkey.sync.core.line.fields import PAGINATION_FIELDS
+from outkey.sync.core.formats.guessing import AS_JSON, FormatGuess
+from outkey.sync.core.line.fields import (
+    PAGINATION_FIELDS,
+    RESPONSE_FIELDS,
+)
 from outkey.sync.core.line.line import (
     FieldMapping,
     Pagination,
     Paging,
+    RecordFormat,
+    ResponseFormat,
     Sync,
     SyncLine,
     Transform,
@@ -73,6 +79,7 @@ class Sample:
     headers: ResponseHeaders
     location: Location  # of the request
     line: SyncLine
+    format: FormatGuess = AS_JSON
     # What the line's own expression finds; None if it has none, or finds no objects.
     records: Sequence[Record] | None = None
     target: str = ""
@@ -101,8 +108,15 @@ class Suggestion:
     notes: tuple[Text, ...]
     target: str
     count: int = 0  # of the records on the page that was looked at
+    response: ResponseFormat = AS_JSON.format
+    response_why: Text = AS_JSON.why
     is_paging_assumed: bool = False  # the response shows no way to request pages
     changed_field: str = ""  # what has the time of the last change
+
+    @property
+    def is_other_format(self) -> bool:
+        """Whether the response is not JSON."""
+        return self.response.format is not RecordFormat.JSON
 
     @property
     def key_paths(self) -> tuple[str, ...]:
@@ -143,7 +157,9 @@ class Suggestion:
         if self.keys:
             names = ", ".join(map(excerpt_of, self.keys))
             about_keys = Text("{names}: {why}", names=names, why=self.keys_why)
+        about_format = [Text("Format: {why}", why=self.response_why)]
         return (
+            *(about_format if self.is_other_format else []),
             Text("Records: {why}", why=self.records_why),
             Text("Pages: {why}", why=self.pagination_why),
             about_keys,
@@ -152,7 +168,7 @@ class Suggestion:
 
     def facts(self) -> dict[str, object]:
         """Return the suggestion as programs read it."""
-        return {
+        facts: dict[str, object] = {
             "records": self.records,
             "pagination": {"kind": str(self.pagination.kind)}
             | written_table(PAGINATION_FIELDS, self.pagination),
@@ -174,6 +190,9 @@ class Suggestion:
                 "notes": list(self.document_notes()),
             },
         }
+        if self.is_other_format:
+            facts["response"] = written_table(RESPONSE_FIELDS, self.response)
+        return facts
 
     def response_parts(self) -> list[object]:
         """Return everything that repeats the response, to be searched for secrets."""
@@ -203,6 +222,7 @@ class Suggestion:
                 sync,
                 target=self.target,
                 records=self.records,
+                response=self.response,
                 pagination=paging,
                 keys=self.keys,
                 mappings=tuple(field.mapping for field in self.fields),
@@ -246,6 +266,8 @@ def suggest(sample: Sample) -> Suggestion:
         notes=tuple(notes),
         target=sample.target or default_target(sample.line.name),
         count=found.count,
+        response=sample.format.format,
+        response_why=sample.format.why,
         is_paging_assumed=paging.is_assumed,
         changed_field=_changed_field(guesses),
     )
@@ -289,7 +311,11 @@ def found_records(sample: Sample, word: str) -> FoundRecords:
             objects_in(sample.records),
             len(sample.records),
         )
-    return find_records(sample.document, word)
+    found = find_records(sample.document, word)
+    if found.is_single and sample.format.format.format is RecordFormat.XML:
+        # One element alone; with others of its name it would be a list.
+        return replace(found, expression=found.expression.strip("[]"))
+    return found
 
 
 def _paging(sample: Sample, found: FoundRecords, keys: Sequence[Path]) -> PagingGuess:

@@ -12,11 +12,16 @@ from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.message import Response
 from outkey.sending.engine.exchange.calls import build_call
 from outkey.sending.engine.exchange.echoed_secrets import EchoedSecret, has_masked_value
-from outkey.sync.core.line.line import Direction, Sync
+from outkey.sending.engine.wire.transmit import MEBIBYTE
+from outkey.sync.core.formats.documents import read_document
+from outkey.sync.core.formats.guessing import guess_format
+from outkey.sync.core.formats.rows import read_rows
+from outkey.sync.core.line.line import Direction, RecordFormat, ResponseFormat, Sync
 from outkey.sync.core.line_form.sample import MAX_RECORDS, LineSample
+from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.mapping.records import HostField
 from outkey.sync.core.paging.paging import Position
-from outkey.sync.core.paging.response import Record, read_json, records_in
+from outkey.sync.core.paging.response import Record, records_in
 from outkey.sync.core.suggest.records import MAX_DEPTH
 from outkey.sync.core.suggest.suggest import (
     Sample,
@@ -116,12 +121,14 @@ class LineSuggester:
         """Return the sample of one request, and whether its response had secrets."""
         plan = self._plan
         response = self._request()
-        document, has_secret = self._read(response)
+        guess = guess_format(response, plan.sync.response, self._most_bytes())
+        document, has_secret = self._read(response, guess.format)
         sample = Sample(
             document=document,
             headers=response.headers,
             location=page_location(plan, FIRST),
             line=plan.line,
+            format=guess,
             records=self._known_records(document),
             target=plan.sync.target,
             host_fields=self._host_fields(),
@@ -160,17 +167,34 @@ class LineSuggester:
         response.raise_for_cause()
         return response
 
-    def _read(self, response: Response) -> tuple[object, bool]:
+    def _most_bytes(self) -> int:
+        return self._plan.configuration.limits.response_mebibytes * MEBIBYTE
+
+    def _read(self, response: Response, format_: ResponseFormat) -> tuple[object, bool]:
         """Return the document without secrets, and whether it had some."""
         if response.status == NO_CONTENT:
             return [], False
-        document = read_json(response.body, most_values=PREVIEW_VALUES)
-        if not self._guard.look_at(response, document):
+        document = self._document(response, format_)
+        is_json = format_.format is RecordFormat.JSON
+        if not self._guard.look_at(response, document, is_json=is_json):
             return document, False
         # A URL of the next page may repeat our parameters: a run removes them too.
         names = self._plan.configuration.parameter_names()
         masked = self._guard.detector().masked(_without_own(document, names))
         return _without_masks(masked), has_masked_value(masked)
+
+    def _document(self, response: Response, format_: ResponseFormat) -> object:
+        """Return what a response has; of rows the first ones, as a list."""
+        if not format_.has_rows:
+            return read_document(
+                response,
+                format_,
+                most_bytes=self._most_bytes(),
+                most_values=PREVIEW_VALUES,
+            )
+        rows = read_rows(response, format_, self._most_bytes(), lambda: None)
+        first = next(rows.batches(), [])
+        return [record for record in first if not isinstance(record, Unmapped)]
 
     def _known_records(self, document: object) -> Sequence[Record] | None:
         """Return the records that the line's expression finds, or None."""
