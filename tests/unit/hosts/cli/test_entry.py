@@ -8,6 +8,7 @@ import pytest
 import outkey
 from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.cli.entry import main
+from outkey.hosts.cli.main import run
 from outkey.spar.__main__ import serve
 
 
@@ -43,6 +44,21 @@ def test_the_sparring_provider_names_what_tls_needs(
     assert capsys.readouterr().err == (
         "error: --tls needs the package trustme. Install outkey[server].\n"
     )
+
+
+def test_the_sparring_provider_is_served_without_an_option(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    served: list[tuple[int, bool]] = []
+
+    def record(port: int, *, tls: bool) -> int:
+        served.append((port, tls))
+        return 0
+
+    monkeypatch.setattr("outkey.spar.__main__.serve", record)
+    assert run(["spar"]) == 0
+    assert run(["spar", "--port", "9001", "--tls"]) == 0
+    assert served == [(9000, False), (9001, True)]
 
 
 def test_a_module_of_our_own_that_is_missing_is_a_defect(

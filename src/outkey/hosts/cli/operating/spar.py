@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from outkey.hosts.drill.drill import ScenarioResult
     from outkey.hosts.drill.scenarios import Scenario
 
-spar_app = Commands(invoke_without_command=True)
+# Without a command it serves.
+spar_app = Commands(invoke_without_command=True, no_args_is_help=False)
 _COLOURS = {"ok": "green", "warn": "yellow", "bad": "red"}
 
 
