@@ -8,16 +8,21 @@ spoils a page, as often as requested.
 """
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
 from outkey.spar.exchange import Stage
+from outkey.spar.exports import export
 
 TOKEN = "spar-token"  # noqa: S105 - made up and public
 STORED = "stored"
 _MOST = 1_000_000
+_MOST_ITEMS = 3  # of an order
+_ITEMS = re.compile(r"orders/([1-9][0-9]{0,6})/items", re.ASCII)
 _SIZE = 100
 _HUGE = 50_000_000
 _WIDE = 1_000_000
@@ -48,6 +53,15 @@ def order(number: int) -> dict[str, object]:
     }
 
 
+def item(order_number: int, number: int) -> dict[str, object]:
+    """Return an item of an order."""
+    return {
+        "position": number + 1,
+        "sku": f"sku-{(order_number + number) % 7}",
+        "quantity": number % 3 + 1,
+    }
+
+
 _KINDS: dict[str, Callable[[int], dict[str, object]]] = {
     "contacts": contact,
     "orders": order,
@@ -57,14 +71,25 @@ _KINDS: dict[str, Callable[[int], dict[str, object]]] = {
 def records(stage: Stage) -> None:
     """Return `contacts` or `orders` (`?count=`, `?style=`), or accept one.
 
+    `?format=` csv, jsonl or xml is an export: all records at once, unless `per_page` is
+    given; with `?packed=` gzip or zip, `?delimiter=` semicolon or tab, `?header=no`.
+
+    `orders/7/items` are the items of an order, three unless `?count=` is given.
+
     `stored` creates, changes, finds and deletes records that are sent to it.
 
     Demands `spar-token` or a live access token. `?fail=` with a status, `truncated`,
     `text`, `huge`, `wide` (a record of a million fields) or `loop` (of cursors) spoils
-    the page `at=` (2), the first `times=` (1) that it is requested.
+    the page `at=` (2), the first `times=` (1) that it is requested. `?budget=` permits
+    so many requests in `within=` seconds (1), states how many are left in
+    X-RateLimit-Remaining and -Reset, and responds with 429 to more. `?days=` demands
+    `updated_from` and `updated_to`, at most so many days apart.
     """
     kind = stage.rest.partition("/")[0]
     make = _KINDS.get(kind)
+    items = _ITEMS.fullmatch(stage.rest)
+    if items is not None:
+        make = partial(item, int(items[1]))
     token = stage.headers.get("authorization", "").removeprefix("Bearer ")
     if token != TOKEN and stage.authority.access(token) is None:
         stage.respond(
@@ -79,14 +104,16 @@ def records(stage: Stage) -> None:
     elif stage.method in {"POST", "PUT", "PATCH"}:
         stage.respond(201, {"kept": len(stage.body)})
     else:
-        send_page(stage, make)
+        send_page(stage, make, _MOST_ITEMS if items is not None else 250)
 
 
-def send_page(stage: Stage, make: Callable[[int], dict[str, object]]) -> None:
+def send_page(
+    stage: Stage, make: Callable[[int], dict[str, object]], most: int = 250
+) -> None:
     """Send one page of records, or the fault that `?fail=` names."""
     style = stage.query.get("style", "page")
-    size = int(stage.number("per_page", _SIZE))
-    count = int(min(stage.number("count", 250), _MOST))
+    size = int(stage.number("per_page", _MOST if "format" in stage.query else _SIZE))
+    count = int(min(stage.number("count", most), _MOST))
     start = int(stage.number("offset", 0))
     if style == "page":
         start = (int(stage.number("page", 1)) - 1) * size
@@ -117,7 +144,18 @@ def send_page(stage: Stage, make: Callable[[int], dict[str, object]]) -> None:
     if _is_spoiled(stage, start // size + 1):
         _FAULTS.get(stage.query["fail"], _fail_with_status)(stage, body)
     else:
+        _send(stage, body, headers)
+
+
+def _send(stage: Stage, body: Body, headers: list[tuple[str, str]]) -> None:
+    """Send a page, in the format that the query names."""
+    kind = stage.rest.partition("/")[0]
+    exported = export(body["items"], kind, stage.query)
+    if exported is None:
         stage.respond(200, body, *headers)
+    else:
+        content, content_type = exported
+        stage.respond(200, content, *headers, kind=content_type)
 
 
 def _updated(
