@@ -17,12 +17,12 @@ from outkey.foundation.core.errors import (
     ProxyFailed,
     TokenEndpointFailed,
 )
-from outkey.foundation.core.fields.choices import AuthenticationType, NoAuthReason
 from outkey.foundation.core.fields.statuses import accepts
 from outkey.foundation.core.findings.checks import Finding, Level, merge_findings
 from outkey.foundation.core.moments import CLOCK_SKEW_SECONDS, day_of
 from outkey.foundation.core.text import Text, counted, join_texts
 from outkey.sending.core.audit.events import COMPARISON
+from outkey.sending.core.configuration.anonymous import without_credentials
 from outkey.sending.core.configuration.checks import (
     CLOCK_AHEAD,
     CLOCK_BEHIND,
@@ -523,16 +523,3 @@ def _script_text(parts: ScriptParts) -> Text:
 def _status_text(status: int) -> Text:
     """Return a status as the detail of a step."""
     return Text("status {status}", status=status)
-
-
-def without_credentials(configuration: Configuration) -> Configuration:
-    """Return the configuration without anything that proves who sends."""
-    return replace(
-        configuration,
-        record="",  # changed like this, it is not what is stored
-        authentication_type=AuthenticationType.NONE,
-        no_auth_reason=NoAuthReason.PUBLIC_API,
-        headers=tuple(row for row in configuration.headers if not row.secret),
-        query=tuple(row for row in configuration.query if not row.secret),
-        script_enabled=False,
-    )
