@@ -83,6 +83,7 @@ class Stage:
     authority: Authority
     stored: Responder
     budgets: Budgets
+    reports: Responder
     journal: Iterable[Arrival]
     connection: socket.socket
     write: Callable[[bytes], object]

@@ -20,6 +20,7 @@ from outkey.spar.logins import BASIC, LOGINS, USERNAME
 from outkey.spar.oauth1 import OAUTH1
 from outkey.spar.records import OAuthError
 from outkey.spar.records_api import records
+from outkey.spar.reports import reports
 from outkey.spar.token_requests import refuse
 
 TOKEN = "spar-token"  # noqa: S105 - made up and public
@@ -351,6 +352,7 @@ SCENES: dict[str, Callable[[Stage], None]] = {
     "impatient": _play_impatience,
     "hints": _play_hints,
     "records": records,
+    "reports": reports,
     "drill": _play_drill,
     **AUTHORIZATION,
     **LOGINS,

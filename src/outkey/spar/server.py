@@ -17,6 +17,7 @@ from outkey.spar.approval import ISSUER_PATH
 from outkey.spar.authority import Authority
 from outkey.spar.budgets import Budgets
 from outkey.spar.exchange import Arrival, Neighbours, Stage
+from outkey.spar.reports import Reports
 from outkey.spar.scenes import play
 from outkey.spar.stored_records import StoredRecords
 
@@ -39,7 +40,8 @@ class Spar:
     """Loopback servers: `url`, `elsewhere` (another origin) and, if asked, `secure`.
 
     `authorization` controls the authorization server, whose identifier is `issuer`;
-    `stored` has the records that were sent to `/records/stored`.
+    `stored` has the records that were sent to `/records/stored`, `budgets` counts the
+    requests for records with a `?budget=`, `reports` has the reports that were ordered.
     """
 
     def __init__(self, *, port: int = 0, tls: bool = False) -> None:
@@ -49,6 +51,7 @@ class Spar:
         self.authorization = Authority()
         self.stored = StoredRecords()
         self.budgets = Budgets()
+        self.reports = Reports()
         self._main = self._server("main", port)
         self._elsewhere = self._server("elsewhere", 0)
         self.url = f"http://127.0.0.1:{self._main.server_port}"
@@ -109,6 +112,7 @@ class Spar:
     def _server(self, name: str, port: int) -> "SparServer":
         server = SparServer(name, port, self._journal, self.authorization, self.stored)
         server.budgets = self.budgets
+        server.reports = self.reports
         self._closing.callback(server.server_close)
         return server
 
@@ -131,6 +135,7 @@ class SparServer(ThreadingHTTPServer):
     context: ssl.SSLContext | None = None
     neighbours: Neighbours
     budgets: Budgets
+    reports: Reports
 
     def __init__(
         self,
@@ -196,6 +201,7 @@ class SparHandler(BaseHTTPRequestHandler):
             authority=self.server.authority,
             stored=self.server.stored,
             budgets=self.server.budgets,
+            reports=self.server.reports,
             journal=self.server.journal,
             connection=self.connection,
             write=self.wfile.write,
