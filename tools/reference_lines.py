@@ -15,9 +15,12 @@ from outkey.sync.core.line.fields import (
     CREATE_FIELDS,
     FIND_FIELDS,
     INCREMENTAL_FIELDS,
+    JOB_FIELDS,
     LINE_FIELDS,
     MAPPING_FIELDS,
+    ORDER_FIELDS,
     PAGINATION_FIELDS,
+    POLL_FIELDS,
     RESPONSE_FIELDS,
 )
 from outkey.sync.core.line.line import Transform
@@ -47,6 +50,12 @@ A 404 instead of an empty page also ends the pull. Nothing is archived then, unl
 the page before was short.
 A page may have at most {MAX_RECORDS:,} records, whatever the kind; more records end \
 the run with `too_many_records`.
+"""
+JOB = """
+## job
+
+What an API prepares before it can be downloaded. [Reports that must be ordered]\
+(../guide/synchronizing.md#reports-that-must-be-ordered) explains it.
 """
 BODY = """
 ## A body
@@ -183,6 +192,13 @@ def lines_page() -> Iterator[str]:
     yield PAGES
     yield "## incremental\n"
     yield from field_rows(INCREMENTAL_FIELDS, "key")
+    yield JOB
+    yield from field_rows(JOB_FIELDS, "key")
+    yield "\nThe order, `job.order`:\n"
+    yield from field_rows(ORDER_FIELDS, "key")
+    yield "\nThe request for its state, `job.poll`:\n"
+    yield from field_rows(POLL_FIELDS, "key")
+    yield "\n`job.delete` has a `method` (DELETE by default) and a `path`."
     yield BODY
     yield "## fields\n"
     yield from field_rows(MAPPING_FIELDS, "key")

@@ -11,6 +11,7 @@ from outkey.sync.core.line import checks as line_checks
 from outkey.sync.core.line import (
     children_checks,
     incremental_checks,
+    job_checks,
     push_checks,
     response_checks,
 )
@@ -32,6 +33,7 @@ FINDING_CHECKS: tuple[Check, ...] = tuple(
             *_checks_of(children_checks),
             *_checks_of(incremental_checks),
             *_checks_of(push_checks),
+            *_checks_of(job_checks),
             *_checks_of(response_checks),
             *_checks_of(webhook_checks),
             *POSTURE_CHECKS,

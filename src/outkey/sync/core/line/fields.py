@@ -16,6 +16,9 @@ from outkey.sync.core.line.line import (
     FieldMapping,
     Gone,
     Incremental,
+    Job,
+    JobOrder,
+    JobPoll,
     Pagination,
     Paging,
     PushedRecords,
@@ -414,6 +417,170 @@ FIND_FIELDS: tuple[Field, ...] = (
         ),
     ),
 )
+ORDER_FIELDS: tuple[Field, ...] = (
+    request(
+        "job.order.method",
+        "Method of the order",
+        Kind.METHOD,
+        default="POST",
+        help="The HTTP method, such as POST.",
+    ),
+    request(
+        "job.order.path",
+        "Path of the order",
+        Kind.LONG_TEXT,
+        audited=Audited.PATH,
+        required=True,
+        help="The path below the Base URL, such as /reports.",
+    ),
+    request(
+        "job.order.body",
+        "Body of the order",
+        Kind.LONG_TEXT,
+        maximum=MAX_SOURCE,
+        help=(
+            "The JSON body, with {since} and {until} as placeholders, such as"
+            ' {"from": "{since}"}.'
+        ),
+    ),
+)
+POLL_FIELDS: tuple[Field, ...] = (
+    request(
+        "job.poll.path",
+        "Path of the state",
+        Kind.LONG_TEXT,
+        audited=Audited.PATH,
+        required=True,
+        help="The path that shows the state of the job, such as /reports/{job.id}.",
+    ),
+    request(
+        "job.poll.every_seconds",
+        "Seconds between polls",
+        Kind.INTEGER,
+        default=5,
+        minimum=1,
+        maximum=3600,
+        help=(
+            "How long to wait at least before the state is requested again; the wait"
+            " grows up to a minute, and Retry-After is heeded."
+        ),
+    ),
+)
+JOB_DELETE_FIELDS: tuple[Field, ...] = (
+    request(
+        "job.delete.method",
+        "Method of deleting the job",
+        Kind.METHOD,
+        default="DELETE",
+        help="The HTTP method, such as DELETE.",
+    ),
+    request(
+        "job.delete.path",
+        "Path of deleting the job",
+        Kind.LONG_TEXT,
+        audited=Audited.PATH,
+        required=True,
+        help="The path, such as /reports/{job.id}.",
+    ),
+)
+JOB_FIELDS: tuple[Field, ...] = (
+    request(
+        "job.order",
+        "Order",
+        Kind.TABLE,
+        default=JobOrder(),
+        required=True,
+        parts=ORDER_FIELDS,
+        make=lambda values: JobOrder(**values),
+        help="The request that orders the job.",
+    ),
+    request(
+        "job.id",
+        "ID of the job",
+        Kind.LONG_TEXT,
+        audited=Audited.EXPRESSION,
+        required=True,
+        help=(
+            "Where the response to the order has the ID, such as data.id (JMESPath), or"
+            " header:NAME. Of a URL in a header, such as header:Location, it is the"
+            " last part of the path."
+        ),
+    ),
+    request(
+        "job.poll",
+        "Poll",
+        Kind.TABLE,
+        default=JobPoll(),
+        required=True,
+        parts=POLL_FIELDS,
+        make=lambda values: JobPoll(**values),
+        help="The request for the state of the job.",
+    ),
+    request(
+        "job.state",
+        "State",
+        Kind.LONG_TEXT,
+        audited=Audited.EXPRESSION,
+        required=True,
+        help="Where the response to a poll has the state, such as status (JMESPath).",
+    ),
+    request(
+        "job.done",
+        "States of a done job",
+        Kind.LIST,
+        audited=Audited.VALUE,
+        required=True,
+        help="The states with which the download begins, such as done.",
+    ),
+    request(
+        "job.failed",
+        "States of a failed job",
+        Kind.LIST,
+        audited=Audited.VALUE,
+        help=(
+            "The states that end the run (job_failed), such as error. Any other state"
+            " is waited for."
+        ),
+    ),
+    request(
+        "job.url",
+        "URL of the file",
+        Kind.LONG_TEXT,
+        audited=Audited.EXPRESSION,
+        help=(
+            "Where the last response to a poll has the URL to download, such as"
+            " result.url (JMESPath). Empty: the path of the line is downloaded."
+        ),
+    ),
+    request(
+        "job.origins",
+        "Other origins",
+        Kind.LIST,
+        audited=Audited.VALUE,
+        help=(
+            "The origins besides the Base URL's that the URL of the file may have, such"
+            " as https://files.example. They get no credentials."
+        ),
+    ),
+    request(
+        "job.max_minutes",
+        "Maximum minutes of a job",
+        Kind.INTEGER,
+        default=60,
+        minimum=1,
+        maximum=MAX_MINUTES_OF_A_RUN,
+        help="How many minutes a job may take from its order on (job_timeout).",
+    ),
+    request(
+        "job.delete",
+        "Delete the job",
+        Kind.TABLE,
+        default=PushRequest(),
+        parts=JOB_DELETE_FIELDS,
+        make=lambda values: PushRequest(**{"method": "DELETE"} | values),
+        help="The request that deletes the job after its download; it may fail.",
+    ),
+)
 SYNC_FIELDS: tuple[Field, ...] = (
     records(
         "direction",
@@ -509,6 +676,16 @@ SYNC_FIELDS: tuple[Field, ...] = (
         parts=INCREMENTAL_FIELDS,
         make=lambda values: Incremental(**values),
         help="How to request only what has changed.",
+    ),
+    request(
+        "job",
+        "Job",
+        Kind.TABLE,
+        default=Job(),
+        when=PULL,
+        parts=JOB_FIELDS,
+        make=lambda values: Job(**values),
+        help="What is ordered and waited for before it can be downloaded.",
     ),
     records(
         "gone",
@@ -738,4 +915,8 @@ EVERY_LINE_FIELD: tuple[Field, ...] = (
     *UPDATE_FIELDS,
     *DELETE_FIELDS,
     *FIND_FIELDS,
+    *JOB_FIELDS,
+    *ORDER_FIELDS,
+    *POLL_FIELDS,
+    *JOB_DELETE_FIELDS,
 )

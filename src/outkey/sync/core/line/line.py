@@ -191,6 +191,42 @@ class RecordSearch:
 
 
 @dataclass(frozen=True, slots=True)
+class JobOrder:
+    """The request that orders a job."""
+
+    method: str = "POST"
+    path: str = ""
+    body: str = ""  # a template
+
+
+@dataclass(frozen=True, slots=True)
+class JobPoll:
+    """The request that asks for the state of a job, again and again."""
+
+    path: str = ""
+    every_seconds: int = 5  # at least
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a pull orders, waits for, and then downloads; none without an order."""
+
+    order: JobOrder = JobOrder()
+    id: str = ""  # in the response to the order: JMESPath, or header:NAME
+    poll: JobPoll = JobPoll()
+    state: str = ""  # JMESPath in the response to a poll
+    done: tuple[str, ...] = ()  # the states with which a download can begin
+    failed: tuple[str, ...] = ()  # those that end the run
+    url: str = ""  # JMESPath in the last poll: the file, instead of the line's path
+    origins: tuple[str, ...] = ()  # others than the Base URL's that the file may have
+    max_minutes: int = 60  # from the order on
+    delete: PushRequest = PushRequest()  # what deletes the job after the download
+
+    def __bool__(self) -> bool:
+        return bool(self.order.path)
+
+
+@dataclass(frozen=True, slots=True)
 class Sync:
     """The settings that make a named call a synchronization."""
 
@@ -204,6 +240,7 @@ class Sync:
     response: ResponseFormat = ResponseFormat()
     pagination: Pagination = Pagination()
     incremental: Incremental = Incremental()
+    job: Job = Job()
     gone: Gone = Gone.KEEP
     script: str = field(default="", repr=False)  # transform(record); it may be long
     writes: Writes = Writes.BULK

@@ -14,6 +14,7 @@ from outkey.foundation.core.fields.field_kinds import (
     table_errors,
 )
 from outkey.foundation.core.moments import DAY_SECONDS, parse_interval
+from outkey.foundation.core.origin import parse_url
 from outkey.foundation.core.text import Text
 from outkey.sync.core.line.fields import SYNC_FIELDS
 from outkey.sync.core.line.line import (
@@ -21,6 +22,7 @@ from outkey.sync.core.line.line import (
     Direction,
     FieldMapping,
     Incremental,
+    Job,
     Sync,
 )
 from outkey.sync.core.paging.since import is_start
@@ -74,6 +76,7 @@ def _readable_part(table: Mapping[str, object]) -> Sync:
         mappings=_readable_mappings(table),
         full_every=str(table.get("full_every", "")),
         incremental=_readable_incremental(table.get("incremental")),
+        job=_readable_job(table.get("job")),
         children=tuple(
             Children(
                 parent=texts_in(child.get("parent")),
@@ -90,6 +93,12 @@ def _readable_incremental(value: object) -> Incremental:
     table = value if isinstance(value, dict) else {}
     texts = {key: str(table.get(key, "")) for key in ("start", "window", "lookback")}
     return Incremental(**texts)
+
+
+def _readable_job(value: object) -> Job:
+    """Return the origins of a job."""
+    table = value if isinstance(value, dict) else {}
+    return Job(origins=texts_in(table.get("origins", [])))
 
 
 def _readable_mappings(table: Mapping[str, object]) -> tuple[FieldMapping, ...]:
@@ -123,6 +132,22 @@ def _rule_errors(sync: Sync, place: str = "") -> Iterator[ConfigError]:
     yield from _incremental_errors(sync.incremental, f"{place}incremental.")
     for number, children in enumerate(sync.children):
         yield from _children_errors(sync, children, f"{place}children[{number}].")
+    yield from _origin_errors(sync.job, f"{place}job.origins")
+
+
+def _origin_errors(job: Job, place: str) -> Iterator[ConfigError]:
+    """Yield the errors in the origins that the file of a job may have."""
+    for number, text in enumerate(job.origins):
+        try:
+            is_origin = parse_url(text).target == "/"
+        except ConfigError:
+            is_origin = False
+        if not is_origin:
+            yield ConfigError(
+                Text("must be an origin, without a path"),
+                hint=Text("Write it like https://files.example."),
+                field=f"{place}[{number}]",
+            )
 
 
 def _interval_errors(text: str, place: str) -> Iterator[ConfigError]:

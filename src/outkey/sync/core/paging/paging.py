@@ -5,7 +5,7 @@ A position is all that a checkpoint needs: its size does not grow with the pages
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
 from outkey.foundation.core.errors import ConfigError
@@ -47,6 +47,7 @@ class Position:
     window: str = ""  # where the window of time begins; "" is the first
     written: int = 0  # records of the page at this position, whose rows are written
     content: str = ""  # RowsBody.digest of that page
+    job: Mapping[str, object] = field(default_factory=dict)  # JobState.facts
 
     def as_checkpoint(self) -> dict[str, object]:
         """Return the position as a checkpoint stores it."""

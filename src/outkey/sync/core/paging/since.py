@@ -28,7 +28,7 @@ FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 
 def sends_since(sync: Sync) -> bool:
     """Whether the requests of a pull can say since when changes are wanted."""
-    bodies = placeholders(sync.body)
+    bodies = placeholders(sync.body) + placeholders(sync.job.order.body)
     return bool(sync.incremental.parameter) or "since" in bodies
 
 

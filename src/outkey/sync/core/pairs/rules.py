@@ -80,6 +80,12 @@ def refuse_unfit_pair(
             hint=Text("Move the children of {line} to another line.", line=pair.pull),
             field=f"{place}pull",
         )
+    if pull.job:
+        raise ConfigError(
+            Text("the pull of a pair cannot order a job"),
+            hint=Text("Remove the job of {line}.", line=pair.pull),
+            field=f"{place}pull",
+        )
     _refuse_unfit_push(pair, push)
     if pair.host_changed:
         _refuse_unknown_field(pair, pull, targets())

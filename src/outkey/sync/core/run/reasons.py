@@ -26,6 +26,8 @@ TARGET_REPLACED = "target_replaced"
 NO_REMOTE_ID = "no_remote_id"
 CREATE_UNANSWERED = "create_unanswered"
 BAD_PARENT = "bad_parent"
+JOB_FAILED = "job_failed"
+JOB_TIMEOUT = "job_timeout"
 REJECTED_BY_PULL = "rejected_by_pull"
 
 RUN_FAILURES = {
@@ -169,6 +171,20 @@ RUN_FAILURES = {
     "gap": RunFailure(
         Text("a page is empty or missing, but a later one is not"),
         Text("Run it again; if that fails too, request one page at a time (parallel)."),
+    ),
+    JOB_FAILED: RunFailure(
+        Text("the API did not do the job that was ordered"),
+        Text(
+            "Look for the reason at the provider. The next run orders another one; if"
+            " that fails too, check the settings of the job."
+        ),
+    ),
+    JOB_TIMEOUT: RunFailure(
+        Text("the job that was ordered took too long"),
+        Text(
+            "The next run orders another one. Raise job.max_minutes, or check job.state"
+            " and job.done if the job was done in time."
+        ),
     ),
     ALL_REFUSED: RunFailure(
         Text("every record was rejected"),

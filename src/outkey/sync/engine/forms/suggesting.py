@@ -17,11 +17,13 @@ from outkey.sync.core.formats.documents import read_document
 from outkey.sync.core.formats.guessing import guess_format
 from outkey.sync.core.formats.rows import read_rows
 from outkey.sync.core.line.line import Direction, RecordFormat, ResponseFormat, Sync
+from outkey.sync.core.line.templates import placeholders
 from outkey.sync.core.line_form.sample import MAX_RECORDS, LineSample
 from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.mapping.records import HostField
 from outkey.sync.core.paging.paging import Position
 from outkey.sync.core.paging.response import Record, records_in
+from outkey.sync.core.run.job import no_sample_of_job
 from outkey.sync.core.suggest.records import MAX_DEPTH
 from outkey.sync.core.suggest.suggest import (
     Sample,
@@ -63,6 +65,8 @@ def sample_plan(ports: SyncPorts, name: str) -> LinePlan:
             hint=Text("Set GET; a line with direction = pull may have POST as well."),
             field="method",
         )
+    if sync.job or "job.id" in placeholders(line.path):
+        raise no_sample_of_job()
     return LinePlan(line, sync, ports.configurations.get(line.configuration))
 
 

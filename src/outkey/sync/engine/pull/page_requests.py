@@ -42,6 +42,10 @@ def page_request(
     plan: LinePlan, position: Position, values: RequestValues = NO_VALUES
 ) -> LineRequest:
     """Return the request for the page at a position."""
+    if values.file is not None:
+        return LineRequest(
+            path=values.file.url, method="GET", is_elsewhere=values.file.is_elsewhere
+        )
     return LineRequest(
         path=position.at if position.is_address else filled_path(plan, values),
         params=parameters(plan.sync, position, values),
@@ -68,6 +72,8 @@ def page_location(
     plan: LinePlan, position: Position, values: RequestValues = NO_VALUES
 ) -> Location:
     """Return the URL of the page at a position."""
+    if values.file is not None:
+        return parse_url(values.file.url)
     if position.is_address:
         return parse_url(position.at)
     base = plan.configuration.base

@@ -11,8 +11,9 @@ from functools import partial
 from typing import Required, Self, TypedDict
 
 from outkey.foundation.core.errors import EditConflict, OutkeyError, RateLimited
-from outkey.foundation.core.origin import Params
+from outkey.foundation.core.origin import Params, parse_url
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.anonymous import without_credentials_at
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.assembly import Call
 from outkey.sending.core.request.message import Response
@@ -32,6 +33,7 @@ class LineRequest(TypedDict, total=False):
     params: Params
     json: object
     headers: Mapping[str, str | Secret]
+    is_elsewhere: bool  # `path` is a URL at another origin, which gets no credentials
 
 
 class RequestBatch:
@@ -119,6 +121,9 @@ class RequestBatch:
         line = self._plan.line
         parts = {"method": line.method, "line": line.name, **request}
         configuration = self._configuration()
+        if parts.pop("is_elsewhere", False):
+            origin = parse_url(request["path"]).origin
+            configuration = without_credentials_at(configuration, origin)
         call = build_call(configuration, **parts)  # type: ignore[arg-type]
         return call._replace(of_run=True)
 

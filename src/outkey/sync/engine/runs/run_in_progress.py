@@ -13,7 +13,15 @@ from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.paging.paging import Position, position_of
 from outkey.sync.core.run.effects import Effect, Note
 from outkey.sync.core.run.line_digest import line_digest
-from outkey.sync.core.run.reasons import ALL_REFUSED, RUN_LIMIT, sync_failure
+from outkey.sync.core.run.reasons import (
+    ALL_REFUSED,
+    GUARD,
+    JOB_FAILED,
+    JOB_TIMEOUT,
+    RUN_LIMIT,
+    TARGET_REPLACED,
+    sync_failure,
+)
 from outkey.sync.core.run.remedies import summary_of
 from outkey.sync.core.run.run import MAX_NOTES, Counts, RejectedRecord, Run, RunState
 from outkey.sync.core.run.states import Start, restart
@@ -30,6 +38,9 @@ RENEWALS = 4  # within one lease, at least
 # Statuses about the sender or the moment, not about the record or page requested.
 STATUSES_ABOUT_SENDER = frozenset({401, 403, 407, 408, 425, 429})
 NO_CHILDREN = ChildEffects()
+# After these all records must be read again: to see whether they are still missing, or
+# because the job that was to bring them is lost.
+READS_AGAIN = frozenset({GUARD, TARGET_REPLACED, JOB_FAILED, JOB_TIMEOUT})
 
 
 class RunInProgress:

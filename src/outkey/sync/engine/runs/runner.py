@@ -30,6 +30,7 @@ from outkey.sync.core.line.checks import (
     line_findings,
 )
 from outkey.sync.core.line.children_checks import children_findings
+from outkey.sync.core.line.job_checks import job_findings
 from outkey.sync.core.line.line import (
     Direction,
     FieldMapping,
@@ -50,7 +51,7 @@ from outkey.sync.core.mapping.targets import FileName, parse_target
 from outkey.sync.core.pairs.rules import refuse_unfit_pair
 from outkey.sync.core.run.effects import Effect, Note
 from outkey.sync.core.run.pauses import pauses_configuration
-from outkey.sync.core.run.reasons import GUARD, RUN_LIMIT, TARGET_REPLACED, sync_failure
+from outkey.sync.core.run.reasons import RUN_LIMIT, sync_failure
 from outkey.sync.core.run.run import OPEN_STATES, Run
 from outkey.sync.core.run.states import STOPPING
 from outkey.sync.core.suggest.suggest import Suggestion
@@ -78,6 +79,7 @@ from outkey.sync.engine.push.responses import push_expressions
 from outkey.sync.engine.push.without_ledger import push_without_ledger
 from outkey.sync.engine.runs.line_plan import LinePlan, PairPlan, SyncPorts
 from outkey.sync.engine.runs.run_in_progress import (
+    READS_AGAIN,
     RunInProgress,
     failed_run,
     is_about_request,
@@ -451,6 +453,7 @@ class SyncRunner:
             return [MISSING_TABLE.finding_from(error)]
         findings = line_findings(plan.line, sync, target.fields, ports.zones)
         findings += request_findings(plan.line, sync, target.fields)
+        findings += job_findings(plan.line, sync)
         findings += self._children_findings(sync, target)
         findings += _script_findings(sync)
         findings += _lookup_findings(sync.mappings, ports.records)
@@ -601,7 +604,7 @@ def _restarts_after(error: OutkeyError, begun: Run, progress: RunInProgress) -> 
     when the limit is raised. After the guard, the records must be read again to see
     whether they are still missing.
     """
-    if error.reason in {GUARD, TARGET_REPLACED}:
+    if error.reason in READS_AGAIN:
         return True
     if error.reason == RUN_LIMIT:
         return progress.sync.direction is Direction.PULL

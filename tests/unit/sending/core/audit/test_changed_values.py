@@ -199,12 +199,21 @@ def test_of_the_texts_of_a_line_names_paths_and_expressions_are_shown() -> None:
     ]
     names = {"target", "keys", "full_every", "schedule"}
     windows = {"start", "window", "lookback", "format"}
+    states = {"job.done", "job.failed", "job.origins"}
     assert paths_with(Audited.VALUE, texts) == {
         *names,
+        *states,
         *(f"incremental.{name}" for name in windows),
     }
     assert paths_with(Audited.WHOLE, texts) == {"configuration"}
-    expressions = {"records", "remote_id", "results_at"}
+    expressions = {
+        "records",
+        "remote_id",
+        "results_at",
+        "job.id",
+        "job.state",
+        "job.url",
+    }
     assert paths_with(Audited.EXPRESSION, texts) == expressions
     assert paths_with(Audited.PATH, texts) == {
         "path",
@@ -212,6 +221,9 @@ def test_of_the_texts_of_a_line_names_paths_and_expressions_are_shown() -> None:
         "update.path",
         "delete.path",
         "find.path",
+        "job.order.path",
+        "job.poll.path",
+        "job.delete.path",
     }
 
 

@@ -16,8 +16,11 @@ from outkey.sync.core.line.fields import (
     EVERY_LINE_FIELD,
     FIND_FIELDS,
     INCREMENTAL_FIELDS,
+    JOB_FIELDS,
     MAPPING_FIELDS,
+    ORDER_FIELDS,
     PAGINATION_FIELDS,
+    POLL_FIELDS,
     RESPONSE_FIELDS,
     SYNC_FIELDS,
     UPDATE_FIELDS,
@@ -29,6 +32,9 @@ from outkey.sync.core.line.line import (
     FieldMapping,
     Gone,
     Incremental,
+    Job,
+    JobOrder,
+    JobPoll,
     Pagination,
     Paging,
     PushedRecords,
@@ -192,6 +198,9 @@ TABLES = {
     "update": (PushRequest, UPDATE_FIELDS),
     "delete": (PushRequest, DELETE_FIELDS),
     "find": (RecordSearch, FIND_FIELDS),
+    "job": (Job, JOB_FIELDS),
+    "job.order": (JobOrder, ORDER_FIELDS),
+    "job.poll": (JobPoll, POLL_FIELDS),
 }
 CHANGES_ONLY = replace(
     PUSH,
@@ -302,6 +311,7 @@ def test_every_field_of_a_line_is_described() -> None:
         assert field.help.endswith(".")
         assert bool(field.choices) == (field.kind is Kind.CHOICE)
         assert bool(field.parts) == (field.kind in {Kind.TABLE, Kind.TABLES})
+        assert {part.path for part in field.parts} <= {*paths}
         for path, values in field.when:
             assert {*values} <= {*dict(paths[path].choices)}
 

@@ -11,6 +11,8 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.sync.core.line.line import (
     Children,
     FieldMapping,
+    Job,
+    JobOrder,
     PushedRecords,
     PushRequest,
     SyncLine,
@@ -59,6 +61,8 @@ def unfit() -> Iterator[tuple[dict[str, SyncLine], str, str]]:
     yield lines(pull=file, push=file), "pull", "cannot be a file"
     children = {"children": (Children("lines", "line"),)}
     yield lines(pull=children), "pull", "cannot have children"
+    job = {"job": Job(order=JobOrder("POST", "/reports"))}
+    yield lines(pull=job), "pull", "cannot order a job"
     nothing = PushRequest()
     yield lines(push={"update": nothing}), "push", "updates a record"
     only_line = {"create": nothing, "update": nothing, "delete": nothing}
