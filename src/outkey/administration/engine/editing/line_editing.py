@@ -11,10 +11,11 @@ from outkey.foundation.core.errors import ConfigError, UnknownConfiguration, lin
 from outkey.foundation.core.fields.field_kinds import table_errors
 from outkey.foundation.core.permission import Allowed, Permission
 from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.permissions import MAY_NOT_EDIT_SCRIPT
 from outkey.sync.core.line.fields import CALL_FIELDS
 from outkey.sync.core.line.history import LineVersion, read_version, written_sync
 from outkey.sync.core.line.line import SyncLine
-from outkey.sync.core.line.permissions import line_requirements
+from outkey.sync.core.line.permissions import line_requirements, script_of
 from outkey.sync.core.line.section import parse_sync, read_request
 from outkey.sync.engine.record_rights import RecordRights, refuse_forbidden
 from outkey.sync.engine.runs.runner import SyncRunner
@@ -92,10 +93,9 @@ class LineEdit:
 
         That holds for a sample too, which runs the script before it is saved.
         """
-        for requirement in line_requirements(self.stored, self.line):
-            is_script = requirement.permission is Permission.EDIT_SCRIPT
-            if is_script and not allowed(Permission.EDIT_SCRIPT):
-                raise ConfigError(requirement.message, field=requirement.field)
+        is_other = script_of(self.stored) != script_of(self.line)
+        if is_other and not allowed(Permission.EDIT_SCRIPT):
+            raise ConfigError(MAY_NOT_EDIT_SCRIPT, field="script")
 
     def save(
         self,
@@ -111,7 +111,8 @@ class LineEdit:
         `runner` must find this line under its name (`unsaved_lines.WithLine`). `seen`
         is the version that the user has seen: another one raises EditConflict.
         """
-        for requirement in line_requirements(self.stored, self.line):
+        network = administration.registry.get(self.line.configuration).network
+        for requirement in line_requirements(self.stored, self.line, network):
             if not allowed(requirement.permission):
                 raise ConfigError(requirement.message, field=requirement.field)
         if self.line.sync is not None:

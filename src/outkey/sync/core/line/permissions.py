@@ -3,9 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from outkey.foundation.core.fields.choices import Network
 from outkey.foundation.core.permission import Permission, Requirement
 from outkey.foundation.core.text import Text
-from outkey.sending.core.configuration.permissions import MAY_NOT_EDIT_SCRIPT
+from outkey.sending.core.configuration.permissions import (
+    MAY_NOT_EDIT_SCRIPT,
+    MAY_NOT_USE_NETWORK,
+)
 from outkey.sync.core.line.line import (
     Direction,
     FieldMapping,
@@ -32,14 +36,37 @@ class RecordAccess:
     field: str = ""
 
 
-def line_requirements(stored: SyncLine | None, edited: SyncLine) -> list[Requirement]:
-    """Return the permissions to replace `stored` (None: a new one) by `edited`."""
+def line_requirements(
+    stored: SyncLine | None, edited: SyncLine, network: Network
+) -> list[Requirement]:
+    """Return the permissions to replace `stored` (None: a new one) by `edited`.
+
+    `network` is that of the configuration of `edited`.
+    """
     needs = [Requirement(Permission.CHANGE_LINE, "name", _CHANGE)]
     if stored is None:
         needs = [Requirement(Permission.ADD_LINE, "name", _ADD)]
     if script_of(stored) != script_of(edited):
         needs.append(Requirement(Permission.EDIT_SCRIPT, "script", MAY_NOT_EDIT_SCRIPT))
+    if network is Network.INTERNAL and reaches_other_origins(stored, edited):
+        needs.append(
+            Requirement(
+                Permission.USE_INTERNAL_NETWORK, "job.origins", MAY_NOT_USE_NETWORK
+            )
+        )
     return needs
+
+
+def reaches_other_origins(stored: SyncLine | None, edited: SyncLine) -> bool:
+    """Whether files of a job may be at origins where the stored line has none."""
+    before: set[str] = set()
+    if stored is not None and stored.configuration == edited.configuration:
+        before = {*_job_origins(stored)}
+    return not before.issuperset(_job_origins(edited))
+
+
+def _job_origins(line: SyncLine) -> Sequence[str]:
+    return line.sync.job.origins if line.sync is not None else ()
 
 
 def script_of(line: SyncLine | None) -> str:

@@ -14,6 +14,7 @@ from outkey.administration.engine.editing.line_editing import (
     restored_line,
 )
 from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
+from outkey.foundation.core.fields.choices import Network
 from outkey.foundation.core.permission import Permission
 from outkey.sync.core.line.line import (
     Children,
@@ -196,8 +197,33 @@ def test_adding_is_not_changing_and_a_script_needs_its_permission() -> None:
         (scripted, replace(scripted, path="/all"), {Permission.CHANGE_LINE}),
         (None, scripted, {Permission.ADD_LINE, Permission.EDIT_SCRIPT}),
     ):
-        needs = {need.permission for need in line_requirements(stored, line)}
-        assert needs == expected
+        for network in Network:
+            needs = line_requirements(stored, line, network)
+            assert {need.permission for need in needs} == expected
+
+
+def test_files_at_other_origins_of_the_internal_network_need_its_permission() -> None:
+    reported = [
+        replace(LINE, sync=replace(PULL, job=replace(PULL.job, origins=origins)))
+        for origins in (("http://10.0.0.7",), ("http://10.0.0.7", "http://10.0.0.8"))
+    ]
+    fewer, more = reported
+    elsewhere = replace(fewer, configuration="shop")
+    for stored, line, is_needed in (
+        (None, fewer, True),
+        (LINE, fewer, True),
+        (fewer, more, True),
+        (elsewhere, fewer, True),
+        (more, fewer, False),
+        (fewer, replace(fewer, path="/all"), False),
+        (fewer, LINE, False),
+    ):
+        needs = {
+            network: Permission.USE_INTERNAL_NETWORK
+            in {need.permission for need in line_requirements(stored, line, network)}
+            for network in Network
+        }
+        assert needs == {Network.INTERNAL: is_needed, Network.PUBLIC: False}
 
 
 @pytest.mark.parametrize("lacking", [Permission.CHANGE_LINE, Permission.EDIT_SCRIPT])
