@@ -14,6 +14,7 @@ from outkey.sync.core.line.fields import (
     CHILDREN_FIELDS,
     CREATE_FIELDS,
     FIND_FIELDS,
+    FOR_EACH_FIELDS,
     INCREMENTAL_FIELDS,
     JOB_FIELDS,
     LINE_FIELDS,
@@ -39,7 +40,8 @@ and within [limits](../guide/synchronizing.md#limits-of-a-run).
 An invalid value is refused, with its place. `outkey line show NAME` reports what the \
 host does not support as a [finding](findings.md).
 See below for [a body](#a-body), the keys of [pagination](#pagination), \
-[incremental](#incremental), [fields](#fields) and [children](#children), those of \
+[incremental](#incremental), [job](#job), [fields](#fields), [children](#children) and \
+[for_each](#for_each), those of \
 [the requests of a push](#create-update-and-delete), the [transforms](#transforms), \
 and the sections for [a pair](#a-pair) and [another database](#another-database).
 """
@@ -82,6 +84,11 @@ CHILDREN = """
 ## children
 
 A list of tables, `[[line.NAME.children]]`, one for each list inside a record.
+"""
+FOR_EACH = """
+## for_each
+
+[Requests per parent](../guide/synchronizing.md#requests-per-parent) explains it.
 """
 PUSH_REQUESTS = """
 ## create, update and delete
@@ -206,6 +213,8 @@ def lines_page() -> Iterator[str]:
     yield DIRECTIONS.rstrip("\n")
     yield CHILDREN
     yield from field_rows(CHILDREN_FIELDS, "key")
+    yield FOR_EACH
+    yield from field_rows(FOR_EACH_FIELDS, "key")
     yield PUSH_REQUESTS
     yield from field_rows(CREATE_FIELDS, "key")
     yield FIND

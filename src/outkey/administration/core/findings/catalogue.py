@@ -12,6 +12,7 @@ from outkey.sync.core.line import (
     children_checks,
     incremental_checks,
     job_checks,
+    parent_checks,
     push_checks,
     response_checks,
 )
@@ -32,6 +33,7 @@ FINDING_CHECKS: tuple[Check, ...] = tuple(
             *_checks_of(line_checks),
             *_checks_of(children_checks),
             *_checks_of(incremental_checks),
+            *_checks_of(parent_checks),
             *_checks_of(push_checks),
             *_checks_of(job_checks),
             *_checks_of(response_checks),

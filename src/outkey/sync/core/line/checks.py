@@ -13,6 +13,7 @@ from outkey.sync.core.line.line import (
     FieldMapping,
     Gone,
     Paging,
+    ParentRecords,
     Sync,
     SyncLine,
     Transform,
@@ -191,6 +192,12 @@ FILE_IS_WHOLE = Check(
     "a file is a snapshot that each run replaces, so it has no {key}",
     "Remove {key}, or choose a table.",
 )
+SKIPS_PARENTS = Check(
+    "L005",
+    Level.WARNING,
+    "a run that skips parents archives and deletes nothing",
+    "Request the records of all parents (for_each.only).",
+)
 FILE_IN_PUSH = Check(
     "L021", Level.ERROR, "records cannot be read from a file", "Choose a table."
 )
@@ -238,7 +245,9 @@ def line_findings(
     if is_pull:
         findings += response_findings(sync)
         findings += _page_findings(sync)
-        findings += _body_findings(sync, PULL_PLACEHOLDERS)
+        parent = ("parent",) if sync.for_each else ()
+        job = ("job",) if sync.job else ()
+        findings += _body_findings(sync, (*PULL_PLACEHOLDERS, *parent, *job))
     else:
         findings += push_findings(line, sync, host_fields)
         names = tuple(row.host for row in sync.mappings)
@@ -277,8 +286,11 @@ def _page_findings(sync: Sync) -> Iterator[Finding]:
     if paging.kind is Paging.CURSOR and not paging.cursor:
         yield NO_CURSOR.finding("pagination.cursor")
     yield from incremental_findings(sync)
-    if sync.parallel > 1 and not is_numbered:
+    if sync.parallel > 1 and not is_numbered and not sync.for_each:
         yield PARALLEL_WITHOUT_NUMBERS.finding("parallel")
+    skips_parents = sync.for_each.only is ParentRecords.CHANGED
+    if skips_parents and sync.gone is not Gone.KEEP:
+        yield SKIPS_PARENTS.finding("gone")
 
 
 def push_findings(
@@ -336,6 +348,9 @@ def _file_findings(sync: Sync) -> Iterator[Finding]:
         yield FILE_IS_WHOLE.finding("incremental", key="incremental")
     if sync.gone is not Gone.KEEP:
         yield FILE_IS_WHOLE.finding("gone", key=f"gone = {sync.gone}")
+    if sync.for_each.only is not ParentRecords.ALL:
+        key = f"only = {sync.for_each.only}"
+        yield FILE_IS_WHOLE.finding("for_each.only", key=key)
 
 
 def _writing_findings(sync: Sync) -> Iterator[Finding]:

@@ -1,7 +1,6 @@
 """Sync lines and their runs as programs read them, in JSON."""
 
 from collections.abc import Collection
-from dataclasses import asdict
 
 from outkey.foundation.core.moments import iso_moment, iso_or_none
 from outkey.sync.core.line.line import SyncLine
@@ -21,7 +20,7 @@ def run_facts(run: Run) -> dict[str, object]:
         "started_at": iso_moment(run.started_at),
         "ended_at": iso_or_none(run.ended_at),
         "pages": run.pages,
-        **asdict(run.counts),
+        **run.counts.facts(),
         "cause": run.cause or None,
         "attempt": run.attempt,
         "due_at": iso_or_none(run.due_at),

@@ -14,6 +14,7 @@ from outkey.sync.core.line.line import (
     Compression,
     Direction,
     FieldMapping,
+    ForEach,
     Gone,
     Incremental,
     Job,
@@ -21,6 +22,7 @@ from outkey.sync.core.line.line import (
     JobPoll,
     Pagination,
     Paging,
+    ParentRecords,
     PushedRecords,
     PushRequest,
     RecordFormat,
@@ -276,8 +278,8 @@ MAPPING_FIELDS: tuple[Field, ...] = (
         is_always_written=True,
         help=(
             "In a pull JMESPath in a record, such as customer.id; a constant and a"
-            " template do not need it. In a push the name to send, where dots make"
-            " nested objects."
+            " template do not need it. With for_each, $parent.id is a field of the"
+            " parent. In a push the name to send, where dots make nested objects."
         ),
     ),
     mapped(
@@ -362,6 +364,39 @@ CHILDREN_FIELDS: tuple[Field, ...] = (
         parts=MAPPING_FIELDS,
         make=lambda values: FieldMapping(**{"api": ""} | values),
         help="A table for each field; $index is the position in the list, from 1.",
+    ),
+)
+FOR_EACH_FIELDS: tuple[Field, ...] = (
+    request(
+        "for_each.line",
+        "Line of the parents",
+        Kind.LONG_TEXT,
+        audited=Audited.VALUE,
+        help=(
+            "A pull into a table or a model, such as orders: there is a request with"
+            " its pages for each of its records, and {parent.id} in the path, the query"
+            " or the body is a field of that record."
+        ),
+    ),
+    request(
+        "for_each.only",
+        "Parents",
+        Kind.CHOICE,
+        ParentRecords,
+        default=ParentRecords.ALL,
+        help=(
+            "Whether each run requests the records of all parents, or only of those"
+            " that are new or whose row has changed since this line completed them."
+        ),
+    ),
+    request(
+        "for_each.values",
+        "Values",
+        Kind.LIST,
+        help=(
+            "Instead of a line: texts such as DE and AT, each a parent with"
+            " {parent.value}. At most 1000."
+        ),
     ),
 )
 
@@ -734,6 +769,16 @@ SYNC_FIELDS: tuple[Field, ...] = (
         ),
         help="Lists inside a record that become records of another target.",
     ),
+    request(
+        "for_each",
+        "Requests per parent",
+        Kind.TABLE,
+        default=ForEach(),
+        when=PULL,
+        parts=FOR_EACH_FIELDS,
+        make=lambda values: ForEach(**values),
+        help="Requests the records of each parent on their own, such as of each order.",
+    ),
     records(
         "changes",
         "Records to send",
@@ -911,6 +956,7 @@ EVERY_LINE_FIELD: tuple[Field, ...] = (
     *INCREMENTAL_FIELDS,
     *MAPPING_FIELDS,
     *CHILDREN_FIELDS,
+    *FOR_EACH_FIELDS,
     *CREATE_FIELDS,
     *UPDATE_FIELDS,
     *DELETE_FIELDS,

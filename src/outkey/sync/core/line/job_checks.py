@@ -80,6 +80,8 @@ def job_findings(line: SyncLine, sync: Sync) -> Iterator[Finding]:
         yield PAGES_OF_FILE.finding("pagination.kind")
     if job.origins and not job.url:
         yield ORIGINS_WITHOUT_URL.finding("job.origins")
+    if sync.for_each:
+        yield JOB_FOR_EACH.finding("for_each")
     if sync.incremental.window:
         yield JOB_WITH_WINDOWS.finding("incremental.window")
     if {*job.done} & {*job.failed}:

@@ -9,6 +9,8 @@ from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
 
 INDEX = "$index"  # in the place of a path: the position of a child, from 1
+PARENT = "$parent."  # in the place of a path, before a field of the parent
+PARENT_VALUE = "value"  # the field of a parent that is one of a list of values
 
 
 class Direction(Choice):
@@ -66,6 +68,13 @@ class PushedRecords(Choice):
 
     CHANGED = "changed", "Only what has changed since it was last accepted"
     ALL = "all", "All records in every run"
+
+
+class ParentRecords(Choice):
+    """For which parents a line requests records."""
+
+    ALL = "all", "All of them"
+    CHANGED = "changed", "New ones, and those whose row has changed"
 
 
 class Transform(Choice):
@@ -169,6 +178,18 @@ class Children:
 
 
 @dataclass(frozen=True, slots=True)
+class ForEach:
+    """The parents of a pull: it requests the records of each of them on its own."""
+
+    line: str = ""  # a pull, whose records are the parents
+    only: ParentRecords = ParentRecords.ALL
+    values: tuple[str, ...] = ()  # parents that are texts, instead of a line
+
+    def __bool__(self) -> bool:
+        return bool(self.line or self.values)
+
+
+@dataclass(frozen=True, slots=True)
 class PushRequest:
     """The request that creates, updates or deletes a record; none without a path."""
 
@@ -245,6 +266,7 @@ class Sync:
     script: str = field(default="", repr=False)  # transform(record); it may be long
     writes: Writes = Writes.BULK
     children: tuple[Children, ...] = ()
+    for_each: ForEach = ForEach()
     changes: PushedRecords | None = None  # None: as `pushed_records` says
     create: PushRequest = PushRequest()
     update: PushRequest = PushRequest()

@@ -74,19 +74,31 @@ def script_of(line: SyncLine | None) -> str:
     return line.sync.script if line is not None and line.sync is not None else ""
 
 
-def record_accesses(sync: Sync, *, dry_run: bool = False) -> Iterator[RecordAccess]:
-    """Yield the accesses of a line to the host's records when it runs."""
+def record_accesses(
+    sync: Sync, parent: Sync | None = None, *, dry_run: bool = False
+) -> Iterator[RecordAccess]:
+    """Yield the accesses of a line to the host's records when it runs.
+
+    `parent` is the line whose records are its parents: the requests have their values.
+    """
     writes = sync.direction is Direction.PULL and not dry_run
     verbs: tuple[str, ...] = ("view", "add", "change") if writes else ("view",)
     if writes and sync.gone is Gone.DELETE:
         verbs = (*verbs, "delete")
     yield RecordAccess(sync.target, verbs)
+    if parent is not None:
+        yield parent_access(parent)
     yield from _lookup_accesses(sync.mappings, "")
     for number, children in enumerate(sync.children):
         place = f"children[{number}]."
         verbs = ("view", "add", "change", "delete") if writes else ("view",)
         yield RecordAccess(children.target, verbs, f"{place}target")
         yield from _lookup_accesses(children.mappings, place)
+
+
+def parent_access(parent: Sync) -> RecordAccess:
+    """Return the access to the records of the line that are the parents."""
+    return RecordAccess(parent.target, ("view",), "for_each.line")
 
 
 def _lookup_accesses(

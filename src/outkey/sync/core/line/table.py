@@ -21,12 +21,15 @@ from outkey.sync.core.line.line import (
     Children,
     Direction,
     FieldMapping,
+    ForEach,
     Incremental,
     Job,
+    ParentRecords,
     Sync,
 )
 from outkey.sync.core.paging.since import is_start
 
+MAX_PARENT_VALUE = 200  # characters
 # Attributes with another name than their key.
 ATTRIBUTES = {"fields": "mappings"}
 # Of `full_every`: seconds. No window and no lookback is longer either.
@@ -85,6 +88,18 @@ def _readable_part(table: Mapping[str, object]) -> Sync:
             )
             for child in _tables_in(table.get("children"))
         ),
+        for_each=_readable_parents(table.get("for_each")),
+    )
+
+
+def _readable_parents(table: object) -> ForEach:
+    """Return the settings of parents as far as they can be read."""
+    parts = table if isinstance(table, dict) else {}
+    is_partial = parts.get("only") == ParentRecords.CHANGED
+    return ForEach(
+        line=str(parts.get("line", "")),
+        only=ParentRecords.CHANGED if is_partial else ParentRecords.ALL,
+        values=texts_in(parts.get("values", [])),
     )
 
 
@@ -132,7 +147,45 @@ def _rule_errors(sync: Sync, place: str = "") -> Iterator[ConfigError]:
     yield from _incremental_errors(sync.incremental, f"{place}incremental.")
     for number, children in enumerate(sync.children):
         yield from _children_errors(sync, children, f"{place}children[{number}].")
+    yield from _parents_errors(sync, f"{place}for_each")
     yield from _origin_errors(sync.job, f"{place}job.origins")
+
+
+def _parents_errors(sync: Sync, place: str) -> Iterator[ConfigError]:
+    """Yield the errors in the settings of parents that exclude each other."""
+    parents = sync.for_each
+    if parents == ForEach():
+        return
+    if sync.direction is Direction.PUSH:
+        yield ConfigError(
+            Text("only a pull requests records for each parent"),
+            hint=Text("Remove for_each."),
+            field=place,
+        )
+    if bool(parents.line) == bool(parents.values):
+        yield ConfigError(
+            Text("the parents are the records of a line, or values"),
+            hint=Text("Enter one of both."),
+            field=f"{place}.line",
+        )
+    if parents.values and parents.only is not ParentRecords.ALL:
+        yield ConfigError(
+            Text("values do not change"),
+            hint=Text("Remove only, or name the line whose records are the parents."),
+            field=f"{place}.only",
+        )
+    if any(len(value) > MAX_PARENT_VALUE for value in parents.values):
+        yield ConfigError(
+            Text("a value has more than {count} characters", count=MAX_PARENT_VALUE),
+            hint=Text("Enter shorter values."),
+            field=f"{place}.values",
+        )
+    if len({*parents.values}) < len(parents.values):
+        yield ConfigError(
+            Text("a value is there twice"),
+            hint=Text("Enter each value once."),
+            field=f"{place}.values",
+        )
 
 
 def _origin_errors(job: Job, place: str) -> Iterator[ConfigError]:

@@ -44,6 +44,7 @@ class Position:
     ahead: tuple[str, ...] = ()  # of a push: ids after `at` that were sent already
     is_json: bool = False  # `at` is the compact JSON of a cursor
     phase: str = ""  # DELETIONS: `at` is a record of the ledger
+    turn: str = ""  # of lists of parents: `at` is the last before which all are done
     window: str = ""  # where the window of time begins; "" is the first
     written: int = 0  # records of the page at this position, whose rows are written
     content: str = ""  # RowsBody.digest of that page

@@ -86,6 +86,12 @@ def refuse_unfit_pair(
             hint=Text("Remove the job of {line}.", line=pair.pull),
             field=f"{place}pull",
         )
+    if pull.for_each:
+        raise ConfigError(
+            Text("the pull of a pair cannot request records for each parent"),
+            hint=Text("Remove for_each of {line}.", line=pair.pull),
+            field=f"{place}pull",
+        )
     _refuse_unfit_push(pair, push)
     if pair.host_changed:
         _refuse_unknown_field(pair, pull, targets())

@@ -172,6 +172,10 @@ RUN_FAILURES = {
         Text("a page is empty or missing, but a later one is not"),
         Text("Run it again; if that fails too, request one page at a time (parallel)."),
     ),
+    BAD_PARENT: RunFailure(
+        Text("a field of the parent cannot be part of a path"),
+        Text("Correct the field in the record of the parent, or the path of the line."),
+    ),
     JOB_FAILED: RunFailure(
         Text("the API did not do the job that was ordered"),
         Text(
@@ -230,6 +234,7 @@ REJECTIONS = {
     "no_date": Text("the value is not a date"),
     "no_yes_or_no": Text("the value is neither yes nor no"),
     "not_found": Text("there is no such record here"),
+    BAD_PARENT: Text("a field of the parent cannot be part of a path"),
     "not_for_a_path": Text("the value cannot be part of a path"),
     "not_a_list": Text("the value is not a list"),
     "too_many_children": Text("the list has too many elements"),

@@ -83,6 +83,37 @@ class ChildCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class ParentCounts:
+    """How the lists of a line's parents ended.
+
+    The names are part of stored runs and of JSON output.
+    """
+
+    done: int = 0
+    skipped: int = 0  # unchanged since the line completed them
+    missing: int = 0  # the API has no list for them: 404 or 410
+    failed: int = 0  # rejected parents
+
+    @classmethod
+    def from_facts(cls, stored: object) -> "ParentCounts":
+        """Return the counts of a stored run; most have none."""
+        return cls(**_known_counts(cls, stored)) if stored else cls()
+
+    def __add__(self, other: "ParentCounts") -> "ParentCounts":
+        return ParentCounts(
+            self.done + other.done,
+            self.skipped + other.skipped,
+            self.missing + other.missing,
+            self.failed + other.failed,
+        )
+
+    @property
+    def total(self) -> int:
+        """How many parents the run has been through."""
+        return self.done + self.skipped + self.missing + self.failed
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """How many records of a run ended in each way.
 
@@ -96,6 +127,7 @@ class Counts:
     archived: int = 0
     deleted: int = 0
     children: ChildCounts = ChildCounts()
+    parents: ParentCounts = ParentCounts()
     # How many updates of a pull changed each field; not compared, since it says nothing
     # about how records ended.
     changed_fields: Mapping[str, int] = field(default_factory=dict, compare=False)
@@ -109,6 +141,7 @@ class Counts:
         return cls(
             **_known_counts(cls, facts),
             children=children,
+            parents=ParentCounts.from_facts(facts.get("parents")),
             changed_fields=changed_fields,
         )
 
@@ -121,8 +154,19 @@ class Counts:
             self.archived + other.archived,
             self.deleted + other.deleted,
             self.children + other.children,
+            self.parents + other.parents,
             sum_of_fields(self.changed_fields, other.changed_fields),
         )
+
+    def facts(self) -> dict[str, object]:
+        """Return the counts by name, as they are stored."""
+        # Not by asdict, which takes five times as long: they are stored with each page.
+        return {
+            **_by_name(self),
+            "children": _by_name(self.children),
+            "parents": _by_name(self.parents),
+            "changed_fields": dict(self.changed_fields),
+        }
 
     @property
     def seen(self) -> int:
@@ -140,12 +184,19 @@ class Counts:
 
     @property
     def is_all_rejected(self) -> bool:
-        """Whether the run had records to process, and each of them was rejected."""
-        return 0 < self.failed == self.total
+        """Whether the run had records to process, and each of them was rejected.
+
+        Not if a parent has none: its list was read.
+        """
+        return 0 < self.failed == self.total and not self.parents.done
+
+
+def _by_name(counts: Counts | ChildCounts | ParentCounts) -> dict[str, object]:
+    return {name: getattr(counts, name) for name in counts.__dataclass_fields__}
 
 
 def _known_counts(
-    counts: type[Counts] | type[ChildCounts], stored: object
+    counts: type[Counts | ChildCounts | ParentCounts], stored: object
 ) -> dict[str, int]:
     """Return the counts of a class that stored facts have."""
     facts = stored if isinstance(stored, Mapping) else {}
@@ -231,6 +282,11 @@ class Run:
     def is_full(self) -> bool:
         """Whether the run reads everything, not only what has changed or was sent."""
         return not self.since and not self.is_received
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Whether it is no dry run and no retry: the next run continues after it."""
+        return not self.dry_run and not self.retry_of
 
     @property
     def trigger(self) -> RunTrigger:

@@ -83,7 +83,7 @@ class PageReader:
             ports.finder.compile(field, field="incremental.field") if field else None
         )
         self._is_numbered = plan.sync.pagination.kind in NUMBERED
-        is_parallel = self._is_numbered
+        is_parallel = self._is_numbered or bool(plan.sync.for_each)
         parallel = plan.sync.parallel if is_parallel else 1
         self.batch = RequestBatch(
             ports.sender, plan, parallel, packs=plan.sync.response.has_rows

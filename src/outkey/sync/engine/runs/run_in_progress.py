@@ -130,7 +130,7 @@ class RunInProgress:
         # records of conflicts. `save_page` sees to those in windows; the list of each
         # parent has a value of its own.
         rejected = run.counts.failed or run.counts.children.failed
-        is_one_list = not self.has_windows
+        is_one_list = not self.has_windows and not self.sync.for_each
         if (rejected and is_one_list) or has_open_conflicts():
             run = replace(run, cursor=run.since)
         with self.page_transaction():
@@ -236,7 +236,7 @@ class RunInProgress:
     @property
     def has_windows(self) -> bool:
         """Whether the run requests one list window by window."""
-        return bool(self.sync.incremental.window)
+        return bool(self.sync.incremental.window) and not self.sync.for_each
 
     def records_left(self) -> int:
         """Return how many more records this run may take, since a limit stopped it."""

@@ -197,7 +197,7 @@ def test_of_the_texts_of_a_line_names_paths_and_expressions_are_shown() -> None:
         for field in EVERY_LINE_FIELD
         if field.kind in {Kind.LONG_TEXT, Kind.LIST, Kind.TEXTS, Kind.NAMES}
     ]
-    names = {"target", "keys", "full_every", "schedule"}
+    names = {"target", "keys", "full_every", "schedule", "for_each.line"}
     windows = {"start", "window", "lookback", "format"}
     states = {"job.done", "job.failed", "job.origins"}
     assert paths_with(Audited.VALUE, texts) == {

@@ -15,6 +15,7 @@ from outkey.sync.core.line.fields import (
     DELETE_FIELDS,
     EVERY_LINE_FIELD,
     FIND_FIELDS,
+    FOR_EACH_FIELDS,
     INCREMENTAL_FIELDS,
     JOB_FIELDS,
     MAPPING_FIELDS,
@@ -30,6 +31,7 @@ from outkey.sync.core.line.line import (
     Compression,
     Direction,
     FieldMapping,
+    ForEach,
     Gone,
     Incremental,
     Job,
@@ -37,6 +39,7 @@ from outkey.sync.core.line.line import (
     JobPoll,
     Pagination,
     Paging,
+    ParentRecords,
     PushedRecords,
     PushRequest,
     RecordFormat,
@@ -48,7 +51,12 @@ from outkey.sync.core.line.line import (
     Writes,
 )
 from outkey.sync.core.line.section import parse_sync, render_sync
-from outkey.sync.core.line.table import ATTRIBUTES, read_sync, sync_table
+from outkey.sync.core.line.table import (
+    ATTRIBUTES,
+    read_sync,
+    sync_errors,
+    sync_table,
+)
 
 CONTACTS = """
 [line.contacts]
@@ -194,6 +202,7 @@ TABLES = {
     "incremental": (Incremental, INCREMENTAL_FIELDS),
     "fields": (FieldMapping, MAPPING_FIELDS),
     "children": (Children, CHILDREN_FIELDS),
+    "for_each": (ForEach, FOR_EACH_FIELDS),
     "create": (PushRequest, CREATE_FIELDS),
     "update": (PushRequest, UPDATE_FIELDS),
     "delete": (PushRequest, DELETE_FIELDS),
@@ -235,10 +244,84 @@ WITH_CHILDREN = replace(
 )
 
 
-@pytest.mark.parametrize("sync", [CHANGES_ONLY, WITH_CHILDREN])
+OF_PARENTS = replace(READ, for_each=ForEach("orders", ParentRecords.CHANGED))
+OF_VALUES = replace(READ, for_each=ForEach(values=("DE", "a, b")))
+
+
+ORDERED = replace(
+    READ,
+    job=Job(
+        JobOrder("PUT", "/reports", '{"from": "{since}"}'),
+        "header:Location",
+        JobPoll("/reports/{job.id}", 30),
+        "status",
+        ("done", "ready"),
+        ("error",),
+        "result.url",
+        ("https://files.example",),
+        90,
+        PushRequest("DELETE", "/reports/{job.id}"),
+    ),
+)
+SHORTLY_ORDERED = replace(
+    READ,
+    job=Job(
+        JobOrder(path="/reports"),
+        id="id",
+        poll=JobPoll("/reports/{job.id}"),
+        state="status",
+        done=("done",),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "sync",
+    [CHANGES_ONLY, WITH_CHILDREN, OF_PARENTS, OF_VALUES, ORDERED, SHORTLY_ORDERED],
+)
 def test_changed_records_and_children_come_back_as_they_were(sync: Sync) -> None:
     assert parse_sync(render_sync(sync)) == sync
     assert read_sync(sync_table(sync)) == sync
+
+
+def test_a_job_is_written_with_what_is_not_as_by_default() -> None:
+    assert sync_table(SHORTLY_ORDERED)["job"] == {
+        "order": {"path": "/reports"},
+        "id": "id",
+        "poll": {"path": "/reports/{job.id}"},
+        "state": "status",
+        "done": ["done"],
+    }
+    table = sync_table(ORDERED)["job"]
+    assert table["delete"] == {"path": "/reports/{job.id}"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"order": {}}, "job.order.path"),
+        ({"order": {"path": ""}}, "job.order.path"),
+        ({"poll": {}}, "job.poll.path"),
+        ({"id": ""}, "job.id"),
+        ({"state": ""}, "job.state"),
+        ({"done": []}, "job.done"),
+        ({"delete": {}}, "job.delete.path"),
+        ({"max_minutes": 0}, "job.max_minutes"),
+        ({"origins": ["https://files.example/x"]}, "job.origins[0]"),
+        ({"origins": ["https://a.example", "files"]}, "job.origins[1]"),
+        ({"origins": ["ftp://files.example"]}, "job.origins[0]"),
+        ({"until": "x"}, "job.until"),
+    ],
+)
+def test_a_job_without_what_it_needs_is_refused(
+    changes: dict[str, object], field: str
+) -> None:
+    table = sync_table(ORDERED)
+    table["job"] = table["job"] | changes
+    with pytest.raises(ConfigError) as caught:
+        read_sync(table)
+    assert caught.value.field == field
+    assert [error.field for error in sync_errors(table)] == [field]
 
 
 def test_a_parent_with_several_keys_has_several_fields() -> None:

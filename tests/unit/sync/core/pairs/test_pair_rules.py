@@ -11,6 +11,7 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.sync.core.line.line import (
     Children,
     FieldMapping,
+    ForEach,
     Job,
     JobOrder,
     PushedRecords,
@@ -63,6 +64,8 @@ def unfit() -> Iterator[tuple[dict[str, SyncLine], str, str]]:
     yield lines(pull=children), "pull", "cannot have children"
     job = {"job": Job(order=JobOrder("POST", "/reports"))}
     yield lines(pull=job), "pull", "cannot order a job"
+    parents = {"for_each": ForEach("orders")}
+    yield lines(pull=parents), "pull", "for each parent"
     nothing = PushRequest()
     yield lines(push={"update": nothing}), "push", "updates a record"
     only_line = {"create": nothing, "update": nothing, "delete": nothing}

@@ -10,6 +10,7 @@ from outkey.sync.core.line.line import (
     Children,
     Direction,
     FieldMapping,
+    ForEach,
     Gone,
     Incremental,
     Job,
@@ -53,6 +54,7 @@ CHANGES = {
     "gone": Gone.ARCHIVE,
     "script": "def transform(record): return record",
     "writes": Writes.MODEL,
+    "for_each": ForEach("orders"),
     "children": (
         Children(
             "lines",

@@ -1,6 +1,6 @@
 """What a run counts and notes besides how its records ended."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -9,7 +9,9 @@ from outkey.foundation.core.text import Text
 from outkey.sync.core.run.run import (
     MAX_CHANGED_FIELDS,
     MAX_NOTES,
+    ChildCounts,
     Counts,
+    ParentCounts,
     RunState,
     sum_of_fields,
 )
@@ -48,6 +50,17 @@ def test_stored_changed_fields_that_are_no_counts_are_ignored(stored: object) ->
     assert Counts.from_facts({"changed_fields": stored}).changed_fields == {}
     facts = {"created": 1, "changed_fields": {"name": 2}}
     assert Counts.from_facts(facts).changed_fields == {"name": 2}
+
+
+def test_all_counts_are_stored_and_read_again() -> None:
+    counts = Counts(
+        created=3,
+        children=ChildCounts(without_list=2),
+        parents=ParentCounts(done=1),
+        changed_fields={"name": 2},
+    )
+    assert counts.facts() == asdict(counts)
+    assert Counts.from_facts(counts.facts()) == counts
 
 
 def test_the_notes_of_a_run_are_stored_once_and_told_each_time() -> None:
