@@ -17,6 +17,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
 from outkey.spar import Spar
 from outkey.sync.core.push.ledger import LedgerEntry
+from outkey.sync.core.run.parents import ParentState
 from outkey.webhooks.core.inbox.inbox import InboxDelivery
 
 if TYPE_CHECKING:
@@ -197,6 +198,20 @@ def test_a_swallowed_entry_of_the_ledger_is_noticed_before_a_create_is_sent(
     plant(IGNORED, "outkey_ledger")
     with pytest.raises(StorageUnavailable):
         DjangoLedgerRows().put("push", [LedgerEntry("1"), LedgerEntry("2")])
+
+
+def test_a_swallowed_state_of_a_parent_is_noticed(
+    application: "Application",  # noqa: F811
+) -> None:
+    from outkey.hosts.django.rows.parents import DjangoParentRows
+
+    text = '[line.items]\nconfiguration = "acme"\npath = "/x"'
+    application.apply(
+        application.administration("tester"), parse_document(text), dry_run=False
+    )
+    plant(IGNORED, "outkey_lineparent")
+    with pytest.raises(StorageUnavailable):
+        DjangoParentRows().put("items", [ParentState("1"), ParentState("2")])
 
 
 def test_a_swallowed_run_does_not_begin(

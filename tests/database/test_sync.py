@@ -62,10 +62,22 @@ from outkey.sync.engine.pull.record_mapper import effect_of
 from outkey.sync.engine.runs.line_plan import SyncPorts
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.engine.runs.runs import Runs
-from outkey.sync.ports.sync import Key, LedgerRows, LineRows, PairRows, Records, RunRows
+from outkey.sync.ports.sync import (
+    Key,
+    LedgerRows,
+    LineRows,
+    PairRows,
+    ParentRows,
+    Records,
+    RunRows,
+)
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.contracts_ledger import LedgerRowsContract, StoredLedgerContract
 from outkey.testing.contracts_pairs import PairRowsContract, StoredPairsContract
+from outkey.testing.contracts_parents import (
+    ParentRowsContract,
+    StoredParentsContract,
+)
 from outkey.testing.contracts_records import RecordsContract, contact
 from outkey.testing.contracts_runs import (
     LineRunsContract,
@@ -73,6 +85,7 @@ from outkey.testing.contracts_runs import (
     RunsContract,
     insert,
 )
+from outkey.testing.fakes.sync import MemoryParentRows
 
 if TYPE_CHECKING:
     from outkey.hosts.django.records.django_records import DjangoRecords
@@ -149,6 +162,20 @@ class TestDjangoPairRows(PairRowsContract, StoredPairsContract):
 
         make_lines()
         return DjangoPairRows()
+
+    def lines(self) -> LineRows:
+        from outkey.hosts.django.rows.storage import django_storage
+
+        return django_storage().lines
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoParentRows(ParentRowsContract, StoredParentsContract):
+    def make(self) -> ParentRows:
+        from outkey.hosts.django.rows.parents import DjangoParentRows
+
+        make_lines()
+        return DjangoParentRows()
 
     def lines(self) -> LineRows:
         from outkey.hosts.django.rows.storage import django_storage
@@ -1592,6 +1619,7 @@ def test_a_pull_killed_between_record_and_checkpoint_resumes_without_doubles_or_
             world.clock,
             CronCalendar(),
             DjangoLedgerRows(),
+            MemoryParentRows(),
             world.scripts,
         )
     )
@@ -1743,6 +1771,7 @@ def run_line(
         world.clock,
         CronCalendar(),
         DjangoLedgerRows(),
+        MemoryParentRows(),
         world.scripts,
     )
     *_, last = SyncRunner(ports).run("contacts", "tester", dry_run=dry_run)

@@ -21,6 +21,7 @@ from outkey.sync.engine.runs.line_plan import SyncPorts
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.ports.sync import LedgerRows
 from outkey.testing import configuration, fake_gateway
+from outkey.testing.fakes.sync import MemoryParentRows
 from unit.fake_orders_api import OrdersApi
 
 ONE = "/orders/{remote_id}"
@@ -67,6 +68,7 @@ class Shop:
                 clock=world.clock,
                 calendar=CronCalendar(),
                 ledger=self.ledger,
+                parents=MemoryParentRows(),
                 scripts=world.scripts,
             )
         )

@@ -235,6 +235,7 @@ class Host:
             SystemClock(),
             CronCalendar(),
             self.memory.ledger,
+            self.memory.parents,
             sender.context.scripts,
         )
         return SyncRunner(ports)

@@ -13,6 +13,7 @@ from third_host.audit import AuditTable
 from third_host.contacts import ContactRecords
 from third_host.database import SqliteDatabase
 from third_host.ledger import LedgerTable
+from third_host.parents import ParentTable
 from third_host.runs import LatestRuns, NoQueue, RunTable
 from third_host.storage import (
     ConfigurationTable,
@@ -41,6 +42,7 @@ def sqlite_tables(database: SqliteDatabase) -> Tables:
         line_runs=LatestRuns(database),
         ledger=LedgerTable(database),
         agreements=AgreementTable(database),
+        parents=ParentTable(database),
         records=partial(ContactRecords, database),
         queue=NoQueue,
     )

@@ -97,6 +97,13 @@ CREATE TABLE IF NOT EXISTS ledger (
     PRIMARY KEY (line, record)
 ) STRICT;
 
+CREATE TABLE IF NOT EXISTS parent (
+    line TEXT NOT NULL REFERENCES line ON DELETE CASCADE ON UPDATE CASCADE,
+    key TEXT NOT NULL, turn TEXT NOT NULL, since TEXT NOT NULL, full_at REAL NOT NULL,
+    mark TEXT NOT NULL, checkpoint TEXT NOT NULL,
+    PRIMARY KEY (line, key)
+) STRICT;
+
 -- Only a push line of a pair has agreements. JSON null: there is no conflict.
 CREATE TABLE IF NOT EXISTS agreement (
     line TEXT NOT NULL REFERENCES line ON DELETE CASCADE ON UPDATE CASCADE,

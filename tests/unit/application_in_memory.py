@@ -117,6 +117,7 @@ def memory_host(
             clock=clock,
             calendar=CronCalendar(),
             ledger=memory.ledger,
+            parents=memory.parents,
             scripts=world.scripts,
         )
 

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         LedgerRows,
         Models,
         PairRows,
+        ParentRows,
         Queue,
         RunRows,
         Storage,
@@ -88,6 +89,7 @@ class Tables:
     line_runs: LineRuns
     ledger: LedgerRows
     agreements: PairRows
+    parents: ParentRows
     records: Callable[[], Models]
     queue: Callable[[], Queue]
     close: Callable[[], None] = lambda: None  # what is open besides, such as files
@@ -336,6 +338,7 @@ class _Installation:
             clock=self.clock,
             calendar=CronCalendar(),
             ledger=tables.ledger,
+            parents=tables.parents,
             scripts=LockedRecordScripts(self._open_scripts()),
             zone=tables.zone,
             tables=cast("StoredTables", self._stored_tables),

@@ -183,6 +183,9 @@ def make_sync_rows(name: str) -> None:
         line=line, target="demo.contact", record="77", defaults={"run": run.pk}
     )
     models.Ledger.objects.get_or_create(line=push, record="77")
+    models.LineParent.objects.get_or_create(
+        line=line, key="77", defaults={"checkpoint": "{}"}
+    )
     models.Agreement.objects.get_or_create(
         line=push,
         record="77",

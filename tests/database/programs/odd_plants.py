@@ -109,6 +109,7 @@ MODELS = (
     models.SyncMark,
     models.Ledger,
     models.Agreement,
+    models.LineParent,
     models.Delivery,
     models.Stream,
     models.AuditRecord,
@@ -136,6 +137,7 @@ UNIQUE: dict[str, Callable[[int], Row]] = {
     "outkey_syncmark": lambda n: {"record": str(n)},
     "outkey_ledger": lambda n: {"record": str(n)},
     "outkey_agreement": lambda n: {"record": str(n), "key": str(n)},
+    "outkey_lineparent": lambda n: {"key": str(n)},
     "outkey_delivery": lambda n: {"key": str(n)},
     "outkey_stream": lambda n: {"name": f"0123.{n}"},
     "outkey_auditrecord": lambda n: {"number": n},
@@ -166,6 +168,7 @@ COPIED = {
     "outkey_syncmark": OF_LINE,
     "outkey_ledger": OF_PUSH,
     "outkey_agreement": OF_PUSH,
+    "outkey_lineparent": OF_LINE,
     "outkey_delivery": "state = 'received'",
 }
 # States that begin anew if they cannot be read: their loss must stop nothing at all.

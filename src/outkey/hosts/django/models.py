@@ -397,6 +397,33 @@ class Agreement(models.Model):
         return f"{self.line_id}:{self.record}"
 
 
+class LineParent(models.Model):
+    """A parent of a line that requests a list for each of them (`ParentState`)."""
+
+    line = models.ForeignKey(
+        SyncLine, models.CASCADE, related_name="parents", db_index=False
+    )
+    key = models.CharField(max_length=200)
+    turn = models.CharField(max_length=60, blank=True)
+    since = models.TextField(blank=True)
+    full_at = models.FloatField(default=0.0)
+    mark = models.CharField(max_length=64, blank=True)
+    checkpoint = models.TextField()  # JSON
+
+    class Meta:
+        """Once for each parent."""
+
+        default_permissions = ()
+        constraints = (
+            models.UniqueConstraint(
+                fields=["line", "key"], name="outkey_one_line_parent"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.line_id}:{self.key}"
+
+
 class Delivery(models.Model):
     """A verified delivery of a webhook (`InboxDelivery`); its body is sealed."""
 

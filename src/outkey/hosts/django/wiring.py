@@ -19,6 +19,7 @@ from outkey.hosts.django.rows.deliveries import DjangoDeliveryRows
 from outkey.hosts.django.rows.ledger import DjangoLedgerRows
 from outkey.hosts.django.rows.odd_rows import odd_rows
 from outkey.hosts.django.rows.pairs import DjangoPairRows
+from outkey.hosts.django.rows.parents import DjangoParentRows
 from outkey.hosts.django.rows.raw_sql import wrap_database_errors
 from outkey.hosts.django.rows.runs import DjangoLineRuns, DjangoRunRows, queue
 from outkey.hosts.django.rows.shared_state import DjangoStateRows
@@ -49,6 +50,7 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Applicat
         runs=DjangoRunRows(),
         line_runs=DjangoLineRuns(),
         ledger=DjangoLedgerRows(),
+        parents=DjangoParentRows(),
         agreements=DjangoPairRows(),
         records=records,
         queue=queue,

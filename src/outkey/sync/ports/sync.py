@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from outkey.sync.core.paging.response import Record
     from outkey.sync.core.pairs.pairs import PairAgreement
     from outkey.sync.core.push.ledger import LedgerEntry
+    from outkey.sync.core.run.parents import ParentState
     from outkey.sync.core.run.run import RejectedRecord, Run, RunState
 
 Key = tuple[object, ...]  # the values of key fields
@@ -376,6 +377,31 @@ class PairRows(Protocol):
 
     def delete(self, line: str, records: Collection[str]) -> None:
         """Delete the agreements of these records; others do not matter."""
+
+
+class ParentRows(Protocol):
+    """The parents of lines that request a list for each: what is known of their lists.
+
+    In the same database as `RunRows`, and in the same transactions.
+    """
+
+    def read(self, line: str, keys: Collection[str]) -> dict[str, ParentState]:
+        """Return the states of these parents, by key."""
+
+    def put(self, line: str, states: Sequence[ParentState]) -> None:
+        """Insert or replace states."""
+
+    def delete(
+        self,
+        line: str,
+        keys: Collection[str] | None = None,
+        *,
+        but_of: float | None = None,
+    ) -> int:
+        """Delete the states of these parents, or of all; return how many there were.
+
+        Those whose `full_at` is `but_of` stay.
+        """
 
 
 class Calendar(Protocol):

@@ -23,6 +23,7 @@ from outkey.sync.core.mapping.records import (
 )
 from outkey.sync.core.pairs.pairs import PairAgreement
 from outkey.sync.core.push.ledger import LedgerEntry
+from outkey.sync.core.run.parents import ParentState
 from outkey.sync.core.run.run import RejectedRecord, Run, RunState
 from outkey.sync.core.run.states import is_over
 from outkey.sync.engine.runs.runs import Runs
@@ -464,6 +465,42 @@ class MemoryPairRows:
         return self.find(PairQuery(line, has_conflict=True, after=after, limit=limit))
 
 
+class MemoryParentRows:
+    """The states of parents in a dictionary, by line and key."""
+
+    def __init__(self) -> None:
+        self.states: dict[tuple[str, str], ParentState] = {}
+
+    def read(self, line: str, keys: Collection[str]) -> dict[str, ParentState]:
+        """Return the states of these parents, by key."""
+        return {
+            key: self.states[line, key] for key in keys if (line, key) in self.states
+        }
+
+    def put(self, line: str, states: Sequence[ParentState]) -> None:
+        """Insert or replace states."""
+        self.states.update({(line, state.key): state for state in states})
+
+    def delete(
+        self,
+        line: str,
+        keys: Collection[str] | None = None,
+        *,
+        but_of: float | None = None,
+    ) -> int:
+        """Delete the states of these parents, or of all but some."""
+        deleted = [
+            (of_line, key)
+            for (of_line, key), state in self.states.items()
+            if of_line == line
+            and (keys is None or key in keys)
+            and (but_of is None or state.full_at != but_of)
+        ]
+        for place in deleted:
+            del self.states[place]
+        return len(deleted)
+
+
 class MemorySync:
     """Runs and records in memory, in one database."""
 
@@ -478,6 +515,14 @@ class MemorySync:
         self.records = MemoryRecords(fields, self.rows)
         self.ledger = MemoryLedgerRows()
         self.pairs = MemoryPairRows()
-        tables = (self.rows, self.records, self.ledger, self.pairs, self.states)
+        self.parents = MemoryParentRows()
+        tables = (
+            self.rows,
+            self.records,
+            self.ledger,
+            self.pairs,
+            self.parents,
+            self.states,
+        )
         self.database = MemoryDatabase(clock, *tables)
         self.runs = Runs(self.rows, self.states, self.database, configurations)

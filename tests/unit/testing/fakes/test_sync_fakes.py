@@ -3,6 +3,7 @@ from outkey.sync.engine.runs.runs import Runs
 from outkey.testing import FakeClock, configuration
 from outkey.testing.contracts_ledger import LedgerRowsContract
 from outkey.testing.contracts_pairs import PairRowsContract
+from outkey.testing.contracts_parents import ParentRowsContract
 from outkey.testing.contracts_records import FIELDS, TARGET, RecordsContract
 from outkey.testing.contracts_runs import RunRowsContract, RunsContract
 from outkey.testing.fakes.basic import MemoryDatabase
@@ -10,6 +11,7 @@ from outkey.testing.fakes.storage import memory_registry
 from outkey.testing.fakes.sync import (
     MemoryLedgerRows,
     MemoryPairRows,
+    MemoryParentRows,
     MemoryRecords,
     MemoryRunRows,
     MemorySync,
@@ -41,6 +43,11 @@ class TestMemoryRunRows(RunRowsContract):
     def make(self) -> tuple[MemoryRunRows, MemoryDatabase]:
         made = memory(FakeClock())
         return made.rows, made.database
+
+
+class TestMemoryParentRows(ParentRowsContract):
+    def make(self) -> MemoryParentRows:
+        return MemoryParentRows()
 
 
 class TestMemoryLedgerRows(LedgerRowsContract):

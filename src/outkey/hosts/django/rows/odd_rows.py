@@ -29,6 +29,7 @@ TABLES: dict[str, type[Model]] = {
     "sync mark": models.SyncMark,
     "ledger entry": models.Ledger,
     "agreement of a pair": models.Agreement,
+    "parent of a line": models.LineParent,
     "delivery": models.Delivery,
     "known key": models.KnownKey,
     "user settings": models.UserSettings,

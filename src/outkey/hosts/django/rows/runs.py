@@ -238,7 +238,7 @@ def _insert(run: Run) -> Run:
     line = models.SyncLine.objects.filter(name=run.line).first()
     if line is None:
         raise unknown_line()
-    columns = _columns(run) | {"counts": asdict(run.counts)}
+    columns = _columns(run) | {"counts": run.counts.facts()}
     row = models.Run(line=line, dry_run=run.dry_run, **columns)
     insert_row(row)
     return replace(run, id=str(row.pk))
@@ -292,7 +292,7 @@ def _columns(run: Run) -> dict[str, Any]:
         "state": run.state.value,
         "is_received": run.is_received,
         "checkpoint": json.dumps(checkpoint),
-        "counts": json.dumps(asdict(run.counts)),
+        "counts": json.dumps(run.counts.facts()),
         "pages": run.pages,
         "started_at": run.started_at,
         "ended_at": run.ended_at,

@@ -21,6 +21,7 @@ from outkey.sync.ports.sync import (
     LineSource,
     Models,
     PairRows,
+    ParentRows,
     RecordScripts,
     StoredTables,
     TargetStore,
@@ -39,6 +40,7 @@ class SyncPorts:
     clock: Clock
     calendar: Calendar
     ledger: LedgerRows
+    parents: ParentRows
     scripts: RecordScripts
     zones: Zones = ZoneInfo
     zone: tzinfo = UTC  # of the times of the host's models that have none

@@ -117,6 +117,7 @@ class PairOfLines:
             clock=world.clock,
             calendar=CronCalendar(),
             ledger=self.memory.ledger,
+            parents=self.memory.parents,
             scripts=world.scripts,
             pairing=self.pairing,
         )

@@ -190,6 +190,7 @@ def fake_sync(
         world.clock,
         CronCalendar(),
         memory.ledger,
+        memory.parents,
         world.scripts,
     )
     return FakeSync(SyncRunner(ports), world, memory, ports)

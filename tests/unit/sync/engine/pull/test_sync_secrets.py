@@ -69,6 +69,7 @@ def desk_of(world: FakeWorld) -> FakeSync:
         world.clock,
         CronCalendar(),
         memory.ledger,
+        memory.parents,
         world.scripts,
     )
     return FakeSync(SyncRunner(ports), world, memory, ports)
