@@ -6,6 +6,7 @@ a code; and no error has one of a driver as its context, which a traceback would
 """
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -77,12 +78,13 @@ def wrap_driver_errors(name: str) -> Iterator[None]:
 
 
 def driver_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of the drivers that are used without SQLAlchemy, for COPY."""
-    try:
-        from psycopg import Error  # noqa: PLC0415 - another driver may be in use
-    except ImportError:
-        return ()
-    return (Error,)
+    """Return the errors of the drivers that are used without SQLAlchemy, for COPY.
+
+    A driver that is not imported has raised none. To import it takes a tenth of a
+    second, and another one may be in use.
+    """
+    psycopg = sys.modules.get("psycopg")
+    return () if psycopg is None else (psycopg.Error,)
 
 
 def failure_of(name: str, error: Exception) -> OutkeyError:
