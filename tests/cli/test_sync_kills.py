@@ -20,7 +20,8 @@ from outkey.spar.records_api import contact
 from programs import program_command
 
 QUICK, FULL = 5, 50
-PAGES_EACH, SIZE = 12, 20  # a kill comes after some pages at the most
+# A kill comes after some pages at the most; smaller ones are written together.
+PAGES_EACH, SIZE = 12, 100
 PATIENCE = 60.0
 # A killed run holds its line for a minute, in which it looks like a slow one.
 LEASE_IS_OVER = "UPDATE outkey_run SET until = 0"
@@ -107,6 +108,67 @@ def test_a_line_that_is_killed_at_random_points_ends_with_every_record_once(
         0,
     )
     assert outkey("audit", "verify", "--json").json["ok"]
+
+
+ORDERS = 30
+OF_PARENTS = """
+[configuration.shop]
+base_url = "{url}"
+network = "internal"
+authentication_type = "bearer"
+token = "env:SHOP_TOKEN"
+[line.orders]
+configuration = "shop"
+direction = "pull"
+path = "/records/orders"
+query = {{ count = "{orders}" }}
+records = "items"
+target = "table:orders"
+keys = ["number"]
+fields = [{{ api = "number", host = "number", transform = "number" }}]
+[line.contacts]
+configuration = "shop"
+direction = "pull"
+path = "/records/orders/{{parent.number}}/items"
+records = "items"
+target = "table:items"
+keys = ["order_number", "position"]
+gone = "archive"
+parallel = {parallel}
+fields = [
+  {{ api = "$parent.number", host = "order_number", transform = "number" }},
+  {{ api = "position", host = "position", transform = "number" }},
+]
+pagination = {{ kind = "page", size = 2, size_parameter = "per_page", \
+position_parameter = "page" }}
+for_each = {{ line = "orders" }}
+"""
+
+
+@pytest.mark.parametrize("parallel", [1, 4])
+def test_a_line_with_parents_that_is_killed_continues_at_its_parents(
+    outkey: Terminal, spar: Spar, parallel: int
+) -> None:
+    shop = Workshop(outkey, spar, 1)
+    text = OF_PARENTS.format(url=spar.url, orders=ORDERS, parallel=parallel)
+    assert outkey("apply", "--replace", "-", stdin=text).code == 0
+    assert outkey("line", "run", "orders").code == 0
+    spar.clear()
+    for pages in (5, 9, 20):
+        with shop.start() as process:
+            shop.wait_for_pages(process, pages)
+            process.kill()
+        shop.rows(LEASE_IS_OVER)
+    done = outkey("line", "run", "contacts", "--json").json
+    counts = (done["state"], done["created"], done["unchanged"], done["archived"])
+    assert counts == ("done", 3 * ORDERS, 0, 0)
+    assert done["parents"] == {"done": ORDERS, "skipped": 0, "missing": 0, "failed": 0}
+    asked = [(arrived.path, arrived.query) for arrived in spar.journal]
+    repeated = len(asked) - len({*asked})
+    # The pages of the lists that were open, and one that was requested ahead.
+    assert repeated <= 3 * (3 * parallel + 1)
+    rows = shop.rows("SELECT order_number, position FROM data_items")
+    assert sorted(rows) == [(n + 1, p) for n in range(ORDERS) for p in (1, 2, 3)]
 
 
 def test_of_two_processes_one_runs_the_line_and_the_other_is_told_so(

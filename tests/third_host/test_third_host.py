@@ -515,7 +515,8 @@ def test_a_killed_run_is_resumed_where_it_was(shop: Commands, spar: Spar) -> Non
     process = shop.start(command)
     with process:
         deadline = time.monotonic() + PATIENCE
-        while len(spar.journal) < 4 and process.poll() is None:
+        # Twelve small pages are written together, and then the next twelve.
+        while len(spar.journal) < 15 and process.poll() is None:
             assert time.monotonic() < deadline
             time.sleep(0.002)
         process.send_signal(signal.SIGKILL)

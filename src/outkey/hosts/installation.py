@@ -345,6 +345,7 @@ class _Installation:
             files=FileStore(self._line_files),
             pairing=PairPorts(tables.agreements, SyncSettings(tables.states).pairs),
             reads_ahead=True,
+            writes_together=True,
         )
 
 

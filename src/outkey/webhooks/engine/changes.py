@@ -213,7 +213,7 @@ class WebhookAdministration:
         sync = self._sync_of(webhook)
         if sync is not None:
             with _naming_place(f"webhook.{webhook.name}.line"):
-                refuse_forbidden(rights, sync)
+                refuse_forbidden(rights, sync, self.registry)
 
     def _sync_of(self, webhook: Webhook) -> Sync | None:
         name = webhook.line or webhook.run

@@ -375,9 +375,11 @@ class Administration:
     ) -> None:
         """Give a sync line another name, also in the pair that it is in.
 
+        ConfigError if its records are the parents of another line.
         `follow` changes what else knows it by its name, in the same transaction.
         """
         configuration = self.registry.line(name).configuration
+        self._refuse_parents([name])
         for each_name in (name, new_name):  # the record is found by either
             self.note(Tag.LINE_RENAMED, configuration, each_name)
         with self.registry.transaction():
@@ -391,7 +393,7 @@ class Administration:
     def remove_line(self, name: str, settings: SyncSettings) -> list[str]:
         """Delete a sync line and the pair that it is in; return the pair's name.
 
-        ConfigError if a webhook needs it.
+        ConfigError if a webhook needs it, or a line whose parents are its records.
         """
         configuration = self.registry.owner_of_line(name)
         self._refuse_removal("", [name])
@@ -411,6 +413,15 @@ class Administration:
         webhooks = self.webhooks()
         if webhooks:
             webhooks.refuse_removal(configuration, lines)
+        self._refuse_parents(lines)
+
+    def _refuse_parents(self, names: Collection[str]) -> None:
+        """Raise ConfigError if records of these lines are parents of other lines."""
+        from outkey.sync.core.line.parent_checks import (  # noqa: PLC0415
+            refuse_use_as_parent,
+        )
+
+        refuse_use_as_parent(names, self.registry.lines())
 
     def _note_pairs(self, settings: SyncSettings, lines: Collection[str]) -> list[str]:
         """Record that the pairs of these lines are deleted; return their names."""

@@ -116,7 +116,7 @@ class LineEdit:
             if not allowed(requirement.permission):
                 raise ConfigError(requirement.message, field=requirement.field)
         if self.line.sync is not None:
-            refuse_forbidden(rights, self.line.sync)
+            refuse_forbidden(rights, self.line.sync, administration.registry)
             runner.refuse_faults(self.line.name)
         administration.save_line(self.line, seen=seen)
 

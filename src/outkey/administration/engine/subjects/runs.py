@@ -86,7 +86,7 @@ class Synchronization:
         if rights is not None and line.sync is not None:
             from outkey.sync.engine.record_rights import refuse_forbidden  # noqa: PLC0415
 
-            refuse_forbidden(rights, line.sync)
+            refuse_forbidden(rights, line.sync, self.registry)
             rights.demand(line.sync.target, "view")
         runner.conflict(pair, key, version)
         administration.note(Tag.CONFLICT_RESOLVED, line.configuration, pair, choice)
@@ -238,7 +238,7 @@ class Synchronization:
 
         sync = self.registry.line(line).sync
         if sync is not None and records is not None:
-            refuse_forbidden(records, sync, dry_run=dry_run)
+            refuse_forbidden(records, sync, self.registry, dry_run=dry_run)
 
     def _ports_for(self, records: Models | None) -> SyncPorts:
         ports = self.ports()

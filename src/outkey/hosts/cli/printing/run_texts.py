@@ -1,7 +1,7 @@
 """Runs in words: what became of one, why it rejected a record, and what to do next."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import fields
+from dataclasses import asdict, fields
 from shlex import quote
 from time import time
 
@@ -15,7 +15,7 @@ from outkey.sync.core.run.reasons import (
     rejection_text,
 )
 from outkey.sync.core.run.remedies import cause_text, remedy_of
-from outkey.sync.core.run.run import ChildCounts, Counts, Run, RunState
+from outkey.sync.core.run.run import ChildCounts, Counts, ParentCounts, Run, RunState
 from outkey.sync.core.run.states import PAUSED
 
 _SOON = 2.0  # seconds; the clocks of two machines differ by as much
@@ -23,7 +23,7 @@ _SOON = 2.0  # seconds; the clocks of two machines differ by as much
 COUNTED = {
     count.name: "rejected" if count.name == "failed" else count.name
     for count in fields(Counts)
-    if count.name not in {"children", "changed_fields"}
+    if count.name not in {"children", "parents", "changed_fields"}
 }
 _COUNTED_OF_CHILDREN = COUNTED | {"without_list": "without the list"}
 
@@ -39,6 +39,9 @@ def result_text(run: Run) -> str:
     if run.counts.children:
         children = f"children: {counts_text(run.counts.children)}"
         counts = f"{counts}; {children}" if counts else children
+    if run.counts.parents.total:
+        parents = f"parents: {parents_text(run.counts.parents)}"
+        counts = f"{counts}; {parents}" if counts else parents
     if counts and run.dry_run:
         counts = f"would be: {counts}"
     elif not counts and run.state is RunState.DONE:
@@ -50,6 +53,15 @@ def counts_text(counts: Counts | ChildCounts) -> str:
     """Return counts for users, without those that are 0."""
     words = _COUNTED_OF_CHILDREN
     named = {word: getattr(counts, name, 0) for name, word in words.items()}
+    return ", ".join(f"{count} {word}" for word, count in named.items() if count)
+
+
+def parents_text(counts: ParentCounts) -> str:
+    """Return how the lists of parents ended, without what is 0."""
+    named = {
+        "rejected" if name == "failed" else name: count
+        for name, count in asdict(counts).items()
+    }
     return ", ".join(f"{count} {word}" for word, count in named.items() if count)
 
 

@@ -5,7 +5,7 @@ thread of the caller: secrets, tokens, permits and records of the audit.
 """
 
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import partial
 from typing import Generic, TypeVar
@@ -89,6 +89,10 @@ class StartedSend(Generic[Result]):
         """Whether the request was sent already."""
         return self._pending is not None
 
+    def has_arrived(self, seconds: float) -> bool:
+        """Whether the response arrives within some seconds."""
+        return self._pending is not None and self._pending.wait(seconds)
+
     def result(self) -> Result:
         """Wait for the response, perform the remaining steps, and return the result."""
         if self.failure is not None:
@@ -101,7 +105,7 @@ class StartedSend(Generic[Result]):
 
         The audit records that it was cancelled; or what it was, if it has arrived.
         """
-        if self._pending is not None and self._pending.has_arrived:
+        if self.has_arrived(0.0):
             self._skip_idle_time()
             with suppress(OutkeyError):  # it is the recorded outcome
                 drive(self._concluding_steps(), self._runtime)
@@ -211,10 +215,9 @@ class PendingResponse:
         send = partial(runtime.transport.send, step.request, step.route)
         threads.start(partial(self._receive, send), "outkey-ahead")
 
-    @property
-    def has_arrived(self) -> bool:
-        """Whether nothing has to be waited for any more."""
-        return self._response.done()
+    def wait(self, seconds: float) -> bool:
+        """Return whether there is a response, or an error, within some seconds."""
+        return bool(wait([self._response], seconds).done)
 
     @property
     def arrived_at(self) -> float:

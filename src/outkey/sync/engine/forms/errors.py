@@ -6,13 +6,14 @@ from contextlib import suppress
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.findings.checks import Finding
 from outkey.sync.core.line.checks import MappingCheck
-from outkey.sync.core.line.line import INDEX, Direction, FieldMapping
+from outkey.sync.core.line.line import Direction, FieldMapping
 from outkey.sync.core.line_form.inputs import errors_in, row_input, schedule_error
 from outkey.sync.core.line_form.line_form import LineForm
 from outkey.sync.core.line_form.rows import MappingRow
 from outkey.sync.core.line_form.schedule_choices import ScheduleKind
 from outkey.sync.core.mapping.records import HostField
 from outkey.sync.core.mapping.shape import KIND_BY_TRANSFORM, is_made_by_outkey
+from outkey.sync.engine.pull.record_mapper import is_in_record
 from outkey.sync.engine.runs.line_plan import SyncPorts
 
 EXPRESSIONS = ("records", "pagination_cursor", "incremental_field")
@@ -72,7 +73,7 @@ class FormCheck:
                 place = str(finding.field).removeprefix("row.")
                 name = f"{prefix}map-{row_input(place)}-{number}"
                 yield name, ConfigError(finding.message, hint=finding.hint, field=name)
-            elif self._is_pull and mapping.api != INDEX:
+            elif self._is_pull and is_in_record(mapping.api):
                 name = f"{prefix}map-api-{number}"
                 yield from self._expression_errors(name, mapping.api)
 

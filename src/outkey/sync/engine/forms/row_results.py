@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 from outkey.foundation.core.errors import ConfigError, SyncFailed
 from outkey.foundation.core.text import Text
-from outkey.sync.core.line.line import INDEX, Direction, FieldMapping, Transform
+from outkey.sync.core.line.line import (
+    INDEX,
+    PARENT,
+    Direction,
+    FieldMapping,
+    Transform,
+)
 from outkey.sync.core.line_form.line_form import LineForm
 from outkey.sync.core.line_form.row_repairs import Repair, repairs_of
 from outkey.sync.core.line_form.row_trials import RejectedBySample, RowTrial
@@ -165,7 +171,7 @@ class FormEvaluator:
         path = WITHOUT_PATH.get(mapping.transform, mapping.api)
         if path == INDEX:
             return list(range(1, len(records) + 1))
-        if not path:
+        if not path or path.startswith(PARENT):  # a sample has no values of parents
             return []
         find = self._ports.finder.compile(path, field="api")
         values = []

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from outkey.foundation.core.echo.strict import reveals_secret
 from outkey.foundation.core.errors import ConfigError, ResponseTooLarge, SyncFailed
@@ -22,7 +23,9 @@ from outkey.sync.core.line_form.sample import MAX_RECORDS, LineSample
 from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.mapping.records import HostField
 from outkey.sync.core.paging.paging import Position
+from outkey.sync.core.paging.request_values import RequestValues
 from outkey.sync.core.paging.response import Record, records_in
+from outkey.sync.core.paging.windows import sample_values
 from outkey.sync.core.run.job import no_sample_of_job
 from outkey.sync.core.suggest.records import MAX_DEPTH
 from outkey.sync.core.suggest.suggest import (
@@ -34,6 +37,7 @@ from outkey.sync.core.suggest.suggest import (
 )
 from outkey.sync.engine.pull.page_reader import PREVIEW_VALUES
 from outkey.sync.engine.pull.page_requests import page_location, page_request
+from outkey.sync.engine.pull.parents import Parents
 from outkey.sync.engine.pull.secret_guard import SecretGuard
 from outkey.sync.engine.runs.line_plan import LinePlan, SyncPorts
 
@@ -130,7 +134,7 @@ class LineSuggester:
         sample = Sample(
             document=document,
             headers=response.headers,
-            location=page_location(plan, FIRST),
+            location=page_location(plan, FIRST, self._values()),
             line=plan.line,
             format=guess,
             records=self._known_records(document),
@@ -164,12 +168,28 @@ class LineSuggester:
         parts = {
             "method": plan.line.method,
             "line": plan.line.name,
-            **page_request(plan, FIRST),
+            **page_request(plan, FIRST, self._values()),
         }
         call = build_call(_without_retries(plan.configuration), **parts)  # type: ignore[arg-type]
         response = self._ports.sender.send(call)
         response.raise_for_cause()
         return response
+
+    def _values(self) -> RequestValues:
+        """Return the values of the request: a window of time, and the first parent."""
+        now = datetime.fromtimestamp(self._ports.clock.now(), UTC)
+        values = sample_values(self._plan.sync.incremental, now)
+        for_each = self._plan.sync.for_each
+        if not for_each:
+            return values
+        parent = Parents(self._ports, for_each).first()
+        if parent is None:
+            raise ConfigError(
+                Text("the line {line} has no records yet", line=for_each.line),
+                hint=Text("Run it first: outkey line run {line}", line=for_each.line),
+                field="for_each.line",
+            )
+        return replace(values, parent=parent.values)
 
     def _most_bytes(self) -> int:
         return self._plan.configuration.limits.response_mebibytes * MEBIBYTE

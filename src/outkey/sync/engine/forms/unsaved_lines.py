@@ -8,7 +8,6 @@ from outkey.foundation.core.errors import (
     ConfigError,
     StorageUnavailable,
     UnknownConfiguration,
-    unknown_line,
 )
 from outkey.foundation.core.findings.checks import Finding
 from outkey.sending.core.configuration.configuration import Configuration
@@ -76,10 +75,8 @@ class DocumentLines:
         return self._configurations[name]
 
     def line(self, name: str) -> SyncLine:
-        """Return a line of the document, or raise UnknownConfiguration."""
-        if name not in self._lines:
-            raise unknown_line()
-        return self._lines[name]
+        """Return a line of the document or a stored one, or raise unknown_line."""
+        return self._lines.get(name) or self._registry.line(name)
 
     def _pulled_findings(self, push: SyncLine, sync: Sync) -> list[Finding]:
         """Warn of a push that creates what a pull of the same API has brought."""

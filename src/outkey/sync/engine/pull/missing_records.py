@@ -20,6 +20,8 @@ class MissingRecords:
         """Whether a record that this run has not seen is missing upstream."""
         if self._sync.gone is Gone.KEEP:
             return False
+        if self._run.counts.parents.skipped:  # unchanged ones were not requested
+            return False
         return not self._is_incremental and has_read_all(self._progress)
 
     @property

@@ -7,6 +7,7 @@ the position after it, and as `cursor` what is to be stored for the next run.
 """
 
 from collections.abc import Generator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -95,6 +96,20 @@ class PageReader:
         self._reads_ahead = reads_ahead
         self.values = NO_VALUES  # those that all requests have, such as of a job
 
+    def beside(self, sender: RequestSender) -> "PageReader":
+        """Return a reader of another list, which is read at the same time."""
+        other = copy(self)
+        other.begin_list(sender)
+        return other
+
+    def begin_list(self, sender: RequestSender) -> None:
+        """Read another list from now on."""
+        self._sender = sender
+        self._responses_by_place = {}
+        self._stride = self._sync.pagination.size
+        # What sends the requests of several lists has to know them before.
+        self._reads_ahead |= sender is not self.batch
+
     def first_page(self, parent: Mapping[str, object] = NO_PARENT) -> SourcePage:
         """Request one page, of which a preview shows some records."""
         self._responses.max_values = PREVIEW_VALUES
@@ -113,6 +128,10 @@ class PageReader:
             yield from self.read_list(
                 self.values, run.since, self._progress.position(), run.cursor
             )
+
+    def is_ready(self, seconds: float) -> bool:
+        """Whether the next page can be read within some seconds."""
+        return bool(self._responses_by_place) or self.batch.is_ahead(seconds)
 
     def read_list(
         self, values: RequestValues, since: str, position: Position, cursor: str = ""
@@ -154,6 +173,27 @@ class PageReader:
             ahead = windows.fill(values, position) if windows else values
             self._request_ahead(ahead, position, len(part.records))
             yield SourcePage(part.records, position, cursor, part.is_suspicious)
+
+    def next_request(
+        self, values: RequestValues, since: str, position: Position
+    ) -> LineRequest | None:
+        """Return the request that `read_list` begins with; None without one."""
+        windows = windows_of(self._sync.incremental, since, self._began_at())
+        if windows is None:
+            filled = self._with_since(values, since)
+        elif windows.is_empty:
+            return None
+        else:
+            filled = windows.fill(values, position)
+        return page_request(self._plan, position, filled)
+
+    def request_ahead(
+        self, values: RequestValues, since: str, position: Position
+    ) -> None:
+        """Send the request that `read_list` begins with, if this may be done ahead."""
+        request = self.next_request(values, since, position)
+        if self._reads_ahead and request and self._progress.records_left() > 0:
+            self.batch.send_ahead(request)
 
     def _with_since(self, values: RequestValues, since: str) -> RequestValues:
         text = since_text(self._sync.incremental, since, self._began_at())

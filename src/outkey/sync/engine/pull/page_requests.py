@@ -3,7 +3,7 @@
 import json
 
 from outkey.foundation.core.origin import Location, build_target, parse_url
-from outkey.sync.core.line.line import INDEX, Paging, Sync
+from outkey.sync.core.line.line import INDEX, PARENT, Paging, Sync
 from outkey.sync.core.line.templates import fill_body
 from outkey.sync.core.mapping.mapping import Unmapped, fill_path
 from outkey.sync.core.paging.paging import NUMBERED, Position, parameters, place_of
@@ -26,7 +26,11 @@ def expressions(sync: Sync) -> dict[str, str]:
 
 def every_expression(sync: Sync) -> dict[str, str]:
     """Return all paths that a line has, also those into records, by field."""
-    by_field = expressions(sync) | mapping_paths(sync.mappings)
+    by_field = expressions(sync) | {
+        field: path
+        for field, path in mapping_paths(sync.mappings).items()
+        if not path.startswith(PARENT)
+    }
     for number, children in enumerate(sync.children):
         place = f"children[{number}]."
         by_field[f"{place}list"] = children.list

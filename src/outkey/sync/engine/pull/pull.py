@@ -1,10 +1,12 @@
 """Pulling: pages of a source become records of the host.
 
-source    brings pages: those of an API (PageReader), or deliveries of a webhook
+source    brings pages: those of an API (PageReader), of a list for each parent
+(ParentReader), or deliveries of a webhook
 reader    makes rows of their records: screened, scripted and mapped
 writer    writes rows: all of them (TargetWriter), those that are not outdated
 (DeliveryWriter), or as the rule of a pair decides (PairWriter)
-progress  stores each page with its checkpoint
+groups    are pages that are written together (PageGrouping)
+progress  stores each group of pages with its checkpoint
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -13,8 +15,10 @@ from typing import Protocol
 
 from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import Counts, Run
+from outkey.sync.engine.pull.page_groups import PageGroup, PageGrouping, ReadPage
 from outkey.sync.engine.pull.page_reader import PageReader
 from outkey.sync.engine.pull.pages import PageEffects, PageRows, SourcePage
+from outkey.sync.engine.pull.parent_reader import ParentReader
 from outkey.sync.engine.pull.records_to_rows import RecordsToRows
 from outkey.sync.engine.pull.target_writer import TargetWriter
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
@@ -31,6 +35,9 @@ class PageSource(Protocol):
 
     def pages(self) -> Generator[SourcePage]:
         """Yield the pages from the position of the run to the end."""
+
+    def is_ready(self, seconds: float) -> bool:
+        """Whether the next page can be read within some seconds."""
 
 
 class PageWriter(Protocol):
@@ -69,6 +76,7 @@ class Pull:
         self._source = source
         self._reader = reader
         self._writer = writer
+        self._grouping = PageGrouping(progress, source.is_ready)
 
     def sample(self, limit: int) -> Sequence[Effect]:
         """Request the first page; return the effects of its first records."""
@@ -77,19 +85,16 @@ class Pull:
         records = self._reader.prepare(
             page.records[:limit], is_suspicious=page.is_suspicious
         )
-        written = self._writer.write(self._reader.map(records))
+        written = self._writer.write(self._reader.map(records, page.parent))
         return self.progress.guard.mask(written.effects)
 
     def steps(self) -> Iterator[Run]:
-        """Bring page after page, and store each with its checkpoint."""
+        """Bring page after page, and store them with their checkpoint."""
         self._writer.begin()
         with closing(self._source.pages()) as pages:
-            for page in pages:
-                records = self._reader.prepare(
-                    page.records, is_suspicious=page.is_suspicious
-                )
-                self.progress.refuse_more_records(len(records))
-                written = self._store_page(page, self._reader.read(records))
+            for group in self._grouping.groups(map(self._read, pages)):
+                self.progress.refuse_more_records(group.count)
+                written = self._store(group)
                 self.progress.report(written.effects, written.children)
                 yield self.progress.run
         self._writer.finish()
@@ -100,36 +105,46 @@ class Pull:
             self._writer.remove_missing, self._writer.settle_conflicts
         )
 
-    def _store_page(self, page: SourcePage, rows: PageRows) -> PageEffects:
-        """Write a page with its checkpoint; again after a deadlock undid it."""
-        tries = TRIES if page.conclude is None else 1
+    def _read(self, page: SourcePage) -> ReadPage:
+        """Return a page with the rows of its records."""
+        records = self._reader.prepare(page.records, is_suspicious=page.is_suspicious)
+        return ReadPage(page, self._reader.read(records, page.parent), len(records))
+
+    def _store(self, group: PageGroup) -> PageEffects:
+        """Write pages with their checkpoint; again after a deadlock undid it."""
+        tries = TRIES if group.last.conclude is None else 1
         for _ in range(tries - 1):
             with suppress(StorageBusy):
-                return self._write_page(page, rows)
-        return self._write_page(page, rows)
+                return self._write(group)
+        return self._write(group)
 
-    def _write_page(self, page: SourcePage, rows: PageRows) -> PageEffects:
+    def _write(self, group: PageGroup) -> PageEffects:
         # The end of the run waits for the disk. A power failure before that may lose
         # the last pages with their checkpoints: they are pulled again. A delivery that
         # has ended is not processed again.
         progress = self.progress
-        is_delivery = page.conclude is not None
+        is_delivery = group.last.conclude is not None
         with (
             progress.page_transaction(durable=is_delivery),
             self._writer.transaction(),
         ):
-            written = self._writer.write(rows)
+            written = self._writer.write(group.rows)
             saved = progress.save_page(
-                page.position, written.effects, page.cursor, written.children
+                group.last.position,
+                written.effects,
+                group.last.cursor,
+                written.children,
+                pages=progress.run.pages + group.pages,
+                parents=group.parents,
             )
-            if page.conclude is not None:
-                page.conclude(written)
+            group.conclude(written)
         progress.run = saved
         return written
 
 
 def pull_from_api(progress: RunInProgress) -> Pull:
     """Return the pull of a line that is in no pair."""
-    source = PageReader(progress, reads_ahead=progress.ports.reads_ahead)
+    kind = ParentReader if progress.sync.for_each else PageReader
+    source = kind(progress, reads_ahead=progress.ports.reads_ahead)
     target = TargetWriter(progress)
     return Pull(progress, source, RecordsToRows(progress, target), target)

@@ -75,6 +75,10 @@ class Deliveries:
         """Return the records of the first delivery."""
         return next(self.pages())
 
+    def is_ready(self, seconds: float) -> bool:  # noqa: ARG002 - of every source
+        """Return False: each delivery is stored at once."""
+        return False
+
     def pages(self) -> Generator[SourcePage]:
         """Yield delivery after delivery; any of them may repeat a secret."""
         for records, conclude in self._pages:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from outkey.foundation.core.errors import SyncFailed
-from outkey.sync.core.line.line import INDEX, FieldMapping, Transform
+from outkey.sync.core.line.line import INDEX, PARENT, FieldMapping, Transform
 from outkey.sync.core.mapping.columns import Column, ColumnMapping, map_columns
 from outkey.sync.core.mapping.excerpt import NO_VALUE, json_kind
 from outkey.sync.core.mapping.keys import key_text
@@ -40,6 +40,15 @@ def mapping_paths(mappings: Sequence[FieldMapping], place: str = "") -> dict[str
     }
 
 
+def is_in_record(path: str) -> bool:
+    """Whether a value is in the record itself: not its place, nor of its parent."""
+    return path != INDEX and not path.startswith(PARENT)
+
+
+def _find_nothing(_record: object) -> None:
+    """Return no value: a mapping takes it from elsewhere."""
+
+
 class RecordMapper:
     """Maps records to the rows of one target, a page at a time."""
 
@@ -58,15 +67,25 @@ class RecordMapper:
         self._most_fields = most_fields
         paths = mapping_paths(mappings, place)
         self._find_values = [
-            ports.finder.compile(NULL if path == INDEX else path, field=field)
+            ports.finder.compile(path, field=field)
+            if is_in_record(path) and path != NULL
+            else _find_nothing
             for field, path in paths.items()
         ]
         # The values that are not in the element, but its position in the list.
         self._index_places = [
             number for number, path in enumerate(paths.values()) if path == INDEX
         ]
+        # Those of the parent, by the name of its field.
+        self._parent_places = {
+            number: path.removeprefix(PARENT)
+            for number, path in enumerate(paths.values())
+            if path.startswith(PARENT)
+        }
         self._never_fails = all(
-            path in {INDEX, NULL, WHOLE_RECORD} or ports.finder.is_path_of_names(path)
+            path in {NULL, WHOLE_RECORD}
+            or not is_in_record(path)
+            or ports.finder.is_path_of_names(path)
             for path in paths.values()
         )
         self._mappings = [
@@ -77,11 +96,15 @@ class RecordMapper:
         ]
 
     def map(
-        self, records: Sequence[object], indexes: Sequence[int] = ()
+        self,
+        records: Sequence[object],
+        indexes: Sequence[int] = (),
+        parent: Mapping[str, object] = NO_PARENT,
     ) -> list[Row | Unmapped]:
         """Return the host's values of each record, or why it has none.
 
-        `indexes` are the positions of elements of lists, one for each.
+        `indexes` are the positions of elements of lists, one for each. `parent` has
+        the fields of the parent that all records have.
         """
         faults = {
             number: fault
@@ -93,6 +116,8 @@ class RecordMapper:
             columns[place] = [
                 index for number, index in enumerate(indexes) if number not in faults
             ]
+        for place, name in self._parent_places.items():
+            columns[place] = [parent.get(name)] * (len(records) - len(faults))
         context = MappingContext(self._ports.zones, self._lookups(columns))
         rows = map_columns(self._columns, columns, context)
         if not faults:

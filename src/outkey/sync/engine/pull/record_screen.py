@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from outkey.sending.engine.exchange.echoed_secrets import EchoDetector, has_masked_value
-from outkey.sync.core.line.line import INDEX, Sync, Transform
+from outkey.sync.core.line.line import Sync, Transform
 from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.paging.response import (
     MAX_FIELDS,
@@ -12,7 +12,7 @@ from outkey.sync.core.paging.response import (
     Record,
     size_fault,
 )
-from outkey.sync.engine.pull.record_mapper import Row
+from outkey.sync.engine.pull.record_mapper import Row, is_in_record
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
 PLAIN_PATH = re.compile(r'[\w."@*\[\] -]+')
@@ -77,7 +77,11 @@ def assembles_values(sync: Sync) -> bool:
     paths = [
         sync.records,
         *(children.list for children in sync.children),
-        *(mapping.api for mapping in mappings if mapping.api not in {"", INDEX}),
+        *(
+            mapping.api
+            for mapping in mappings
+            if mapping.api and is_in_record(mapping.api)
+        ),
     ]
     return (
         bool(sync.script)

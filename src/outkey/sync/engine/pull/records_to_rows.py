@@ -1,13 +1,13 @@
 """From the records of a page to rows: they are screened, scripted and mapped."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from outkey.foundation.core.groups import groups_of
 from outkey.sync.core.mapping.keys import key_text
 from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.paging.response import Record
 from outkey.sync.engine.pull.pages import PageRows
-from outkey.sync.engine.pull.record_mapper import RecordMapper, key_of
+from outkey.sync.engine.pull.record_mapper import NO_PARENT, RecordMapper, key_of
 from outkey.sync.engine.pull.record_screen import most_fields
 from outkey.sync.engine.pull.target_writer import TargetWriter
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
@@ -49,9 +49,13 @@ class RecordsToRows:
             self._screen.reject_records(records, is_suspicious=is_suspicious)
         )
 
-    def map(self, records: Sequence[Record | Unmapped]) -> PageRows:
+    def map(
+        self,
+        records: Sequence[Record | Unmapped],
+        parent: Mapping[str, object] = NO_PARENT,
+    ) -> PageRows:
         """Return the host's values of each record, or why it has none."""
-        rows = self._screen.reject_rows(self._mapper.map(records))
+        rows = self._screen.reject_rows(self._mapper.map(records, parent=parent))
         if self._describe_rejection is not None:
             rows = [
                 self._describe_rejection(row, record)
@@ -61,12 +65,16 @@ class RecordsToRows:
             ]
         return PageRows(records, rows)
 
-    def read(self, records: Sequence[Record | Unmapped]) -> PageRows:
+    def read(
+        self,
+        records: Sequence[Record | Unmapped],
+        parent: Mapping[str, object] = NO_PARENT,
+    ) -> PageRows:
         """Return the rows of a page, with those of the lists in its records.
 
         Of a retry only those of records that the earlier run rejected.
         """
-        page = self.map(records)
+        page = self.map(records, parent)
         retried = self._progress.run.retry_of
         if retried:
             keys = [key_text(key_of(self._sync.keys, row)) for row in page.rows]

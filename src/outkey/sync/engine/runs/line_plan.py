@@ -49,6 +49,8 @@ class SyncPorts:
     pairing: "PairPorts | None" = None  # None: the host has no pairs
     # Whether a pull requests the next page, in a thread, while it writes the last one.
     reads_ahead: bool = False
+    # Whether a pull writes small pages of a quick API together.
+    writes_together: bool = False
 
     @property
     def records(self) -> Targets:

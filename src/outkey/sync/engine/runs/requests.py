@@ -58,6 +58,11 @@ class RequestBatch:
         self._configured: tuple[Configuration, Configuration] | None = None
 
     @property
+    def is_parallel(self) -> bool:
+        """Whether several requests may be sent at once."""
+        return self._limit > 1
+
+    @property
     def width(self) -> int:
         """How many requests may be sent at once.
 
@@ -85,6 +90,10 @@ class RequestBatch:
             # A pause that is too long now may be over once the page is written.
             if not isinstance(started.failure, RateLimited):
                 self._ahead = request, started
+
+    def is_ahead(self, seconds: float) -> bool:
+        """Whether the response to a request sent ahead arrives within some seconds."""
+        return self._ahead is not None and self._ahead[1].has_arrived(seconds)
 
     def __enter__(self) -> Self:
         return self

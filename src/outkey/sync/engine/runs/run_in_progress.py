@@ -6,11 +6,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from outkey.foundation.core.errors import BadResponse, Cause, OutkeyError, SyncFailed
+from outkey.foundation.core.moments import moment_text
 from outkey.foundation.core.text import Text, counted
 from outkey.sending.core.request.message import Response
 from outkey.sync.core.mapping.excerpt import excerpt_of
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.paging.paging import Position, position_of
+from outkey.sync.core.paging.since import stored_moment
 from outkey.sync.core.run.effects import Effect, Note
 from outkey.sync.core.run.line_digest import line_digest
 from outkey.sync.core.run.reasons import (
@@ -23,7 +25,14 @@ from outkey.sync.core.run.reasons import (
     sync_failure,
 )
 from outkey.sync.core.run.remedies import summary_of
-from outkey.sync.core.run.run import MAX_NOTES, Counts, RejectedRecord, Run, RunState
+from outkey.sync.core.run.run import (
+    MAX_NOTES,
+    Counts,
+    ParentCounts,
+    RejectedRecord,
+    Run,
+    RunState,
+)
 from outkey.sync.core.run.states import Start, restart
 from outkey.sync.engine.pull.children import ChildEffects
 from outkey.sync.engine.pull.secret_guard import SecretGuard
@@ -38,6 +47,7 @@ RENEWALS = 4  # within one lease, at least
 # Statuses about the sender or the moment, not about the record or page requested.
 STATUSES_ABOUT_SENDER = frozenset({401, 403, 407, 408, 425, 429})
 NO_CHILDREN = ChildEffects()
+NO_PARENTS = ParentCounts()
 # After these all records must be read again: to see whether they are still missing, or
 # because the job that was to bring them is lost.
 READS_AGAIN = frozenset({GUARD, TARGET_REPLACED, JOB_FAILED, JOB_TIMEOUT})
@@ -103,6 +113,8 @@ class RunInProgress:
     def start_over(self) -> None:
         """Begin at the first page, and request all records."""
         self._notes = {}
+        if self.sync.for_each and self.run.is_ordinary:
+            self.ports.parents.delete(self.run.line)
         start = Start(full_at=self.run.started_at)
         self.run = restart(self.run, self.digest, self.run.started_at, start)
 
@@ -135,16 +147,55 @@ class RunInProgress:
             run = replace(run, cursor=run.since)
         with self.page_transaction():
             run = replace(run, counts=run.counts + remove_missing())
+            self._delete_vanished_parents(run)
             return self._finish(replace(run, state=RunState.DONE))
+
+    def _delete_vanished_parents(self, run: Run) -> None:
+        """Delete what is known of the lists of parents that are there no more."""
+        if self.sync.for_each and run.is_ordinary and has_read_parents(run):
+            self.ports.parents.delete(run.line, but_of=run.full_at)
 
     def fail(self, error: OutkeyError, *, restarts: bool) -> None:
         """End a run that failed.
 
-        It can be continued at its position, or from the first page if it `restarts`.
+        It can be continued at its position, or if it `restarts` from the first page:
+        that of its window, unless all records have to be read again.
         """
         failed = failed_run(replace(self.run, notes=tuple(self._notes)), error)
         self._notes = dict.fromkeys(failed.notes)
-        self._finish(replace(failed, position={} if restarts else failed.position))
+        if restarts:
+            failed = replace(failed, position=self._position_to_restart(error))
+        in_parts = self.has_windows or bool(self.sync.for_each)
+        if in_parts and failed.position and error.reason == RUN_LIMIT:
+            # The next limit counts from here, or the run would never come further.
+            failed = replace(failed, counted=failed.counts.total)
+            self._began_at = self.ports.clock.monotonic()
+            if self.has_windows:
+                window = stored_moment(str(failed.position["window"]), "")
+                self._notes[
+                    Text(
+                        "the next run continues at {moment}",
+                        moment=moment_text(window.timestamp()),
+                    )
+                ] = None
+        self._finish(failed)
+
+    def _position_to_restart(self, error: OutkeyError) -> dict[str, object]:
+        """Return the first page of the window or lists it is in; {}: of the run."""
+        position = self.position()
+        if error.reason in READS_AGAIN:
+            return {}
+        if position.turn:  # the lists that are open begin again
+            return replace(position, turn=self.next_turn()).as_checkpoint()
+        if not position.window:
+            return {}
+        return Position(
+            window=position.window, doubtful=position.doubtful
+        ).as_checkpoint()
+
+    def next_turn(self) -> str:
+        """Return the name of a beginning of the run, after which no list is done."""
+        return f"{self.run.id}.{self.run.generation}"
 
     def position(self) -> Position:
         """Return the position at which the run continues."""
@@ -182,20 +233,24 @@ class RunInProgress:
         effects: Sequence[Effect],
         cursor: str = "",
         children: ChildEffects = NO_CHILDREN,
+        *,
+        pages: int | None = None,
+        parents: ParentCounts = NO_PARENTS,
     ) -> Run:
         """Store a checkpoint with the effects on the records since the last one.
 
         Call it in a transaction, and assign the returned run to `run` only after the
-        commit.
+        commit. `pages` are those of the run, where the position has those of a part.
         """
         run = self.run
+        counts = run.counts + _counts_of(effects, children) + Counts(parents=parents)
         saved = self.ports.runs.save(
             replace(
                 run,
                 position=position.as_checkpoint(),
-                pages=position.pages,
-                cursor=cursor,
-                counts=run.counts + _counts_of(effects, children),
+                pages=position.pages if pages is None else pages,
+                cursor=self._cursor_after(counts, cursor),
+                counts=counts,
                 removed=dict(Counter(run.removed) + children.deleted),
                 worked=self._seconds_worked(),
                 notes=tuple(self._notes),
@@ -312,6 +367,11 @@ class RunInProgress:
         """Return the seconds of work on this run, by earlier processes too."""
         now = self.ports.clock.monotonic()
         return self._worked_before + (now - self._began_at)
+
+
+def has_read_parents(run: Run) -> bool:
+    """Whether a run has requested all lists of its parents, and all of each."""
+    return run.is_full and not run.counts.parents.skipped
 
 
 def failed_run(run: Run, error: OutkeyError) -> Run:

@@ -14,6 +14,7 @@ from outkey.foundation.core.errors import (
     OutkeyError,
     RunStopped,
     SyncFailed,
+    UnknownConfiguration,
 )
 from outkey.foundation.core.findings.checks import Finding, Level
 from outkey.foundation.core.script_syntax import check_transform
@@ -36,8 +37,10 @@ from outkey.sync.core.line.line import (
     FieldMapping,
     PushedRecords,
     Sync,
+    SyncLine,
     Transform,
 )
+from outkey.sync.core.line.parent_checks import parent_findings
 from outkey.sync.core.line.push_checks import MISSING_TABLE, request_findings
 from outkey.sync.core.line_form.line_form import LineForm
 from outkey.sync.core.line_form.sample import LineSample
@@ -455,6 +458,12 @@ class SyncRunner:
         findings += request_findings(plan.line, sync, target.fields)
         findings += job_findings(plan.line, sync)
         findings += self._children_findings(sync, target)
+        findings += parent_findings(
+            plan.line,
+            sync,
+            self._find_line,
+            lambda parent: self._target(parent).fields,
+        )
         findings += _script_findings(sync)
         findings += _lookup_findings(sync.mappings, ports.records)
         if sync.schedule:
@@ -470,6 +479,13 @@ class SyncRunner:
             except ConfigError as error:
                 findings.append(INVALID_EXPRESSION.finding_from(error))
         return findings
+
+    def _find_line(self, name: str) -> SyncLine | None:
+        """Return a sync line, or None if there is none of this name."""
+        try:
+            return self._ports.configurations.line(name)
+        except UnknownConfiguration:
+            return None
 
     def _children_findings(self, sync: Sync, parent: Target) -> list[Finding]:
         """Return the findings about the lists in the records of a line."""
@@ -635,3 +651,7 @@ def refuse_unreceivable(sync: Sync, *, is_paired: bool) -> None:
         )
     if is_paired:
         raise ConfigError(Text("a line of a pair takes no deliveries"), hint=hint)
+    if sync.for_each:
+        raise ConfigError(
+            Text("a delivery does not name the parent of its records"), hint=hint
+        )

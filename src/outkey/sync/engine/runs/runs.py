@@ -423,6 +423,14 @@ class Runs:
             busy.run = run.id
             raise busy
 
+    def refuse_alive(self, line: str) -> None:
+        """Raise LineBusy while a process is at work on a run of a line."""
+        for run in self.alive():
+            if run.line == line:
+                busy = LineBusy()
+                busy.run = run.id
+                raise busy
+
     def due(self, run_id: str = "", *, configuration: str = "") -> Sequence[Run]:
         """Return the requested runs that no process works on, longest due first.
 

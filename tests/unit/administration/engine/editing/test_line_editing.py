@@ -19,6 +19,7 @@ from outkey.foundation.core.permission import Permission
 from outkey.sync.core.line.line import (
     Children,
     FieldMapping,
+    ForEach,
     Gone,
     Incremental,
     Pagination,
@@ -34,7 +35,7 @@ from outkey.sync.core.line.permissions import (
 )
 from outkey.sync.core.line.section import parse_sync, render_sync
 from outkey.sync.engine.forms.unsaved_lines import WithLine
-from outkey.sync.engine.record_rights import refuse_forbidden
+from outkey.sync.engine.record_rights import refuse_forbidden, refuse_hidden_parents
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.testing import configuration
 from outkey.testing.fakes.storage import memory_registry, memory_storage
@@ -272,6 +273,31 @@ def test_a_line_with_children_needs_rights_on_them_too() -> None:
     )
 
 
+def test_a_line_needs_the_right_to_see_its_parents() -> None:
+    lines = Lines(replace(LINE, name="people"))
+    items = replace(PULL, target="item", for_each=ForEach("people"))
+    rights = Rights("view item", "add item", "change item")
+    registry = lines.office.registry
+    with pytest.raises(ConfigError) as raised:
+        refuse_forbidden(rights, items, registry)
+    assert raised.value.field == "for_each.line"
+    refuse_forbidden(rights, replace(items, for_each=ForEach("unknown")), registry)
+
+
+def test_a_sample_needs_the_right_to_see_the_parents_and_no_target_yet() -> None:
+    registry = Lines(replace(LINE, name="people")).office.registry
+    items = replace(PULL, target="", for_each=ForEach("people"))
+    with pytest.raises(ConfigError) as raised:
+        refuse_hidden_parents(Rights("view item"), items, registry)
+    assert raised.value.field == "for_each.line"
+    target = registry.line("people").sync.target
+    refuse_hidden_parents(Rights(f"view {target}"), items, registry)
+    refuse_hidden_parents(
+        Rights(), replace(items, for_each=ForEach("unknown")), registry
+    )
+    refuse_hidden_parents(Rights(), replace(items, for_each=ForEach()), registry)
+
+
 def test_a_line_is_not_saved_for_records_that_its_user_may_not_write() -> None:
     lines = Lines()
     with pytest.raises(ConfigError) as raised:
@@ -285,9 +311,11 @@ def test_the_target_of_a_lookup_is_refused_at_its_place() -> None:
     lookup = replace(PULL, mappings=(*PULL.mappings, LOOKUP))
     rights = Rights("view contact", "add contact", "change contact")
     with pytest.raises(ConfigError) as raised:
-        refuse_forbidden(rights, lookup)
+        refuse_forbidden(rights, lookup, Lines().office.registry)
     assert raised.value.field == "fields[2].options.target"
-    refuse_forbidden(Rights("view contact"), PULL, dry_run=True)
+    refuse_forbidden(
+        Rights("view contact"), PULL, Lines().office.registry, dry_run=True
+    )
 
 
 def test_a_line_that_could_never_run_is_not_saved() -> None:

@@ -12,7 +12,7 @@ from outkey.foundation.core.errors import (
     UnknownConfiguration,
 )
 from outkey.sending.core.audit.events import Change, Tag
-from outkey.sync.core.line.line import Children, FieldMapping, SyncLine
+from outkey.sync.core.line.line import Children, FieldMapping, ForEach, SyncLine
 from outkey.sync.core.pairs.section import Pair
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, memory_host
@@ -149,3 +149,18 @@ def test_a_line_that_another_process_has_just_deleted_is_a_conflict(
     monkeypatch.setattr(lines, "swap", lambda *_rows: False)
     with pytest.raises(EditConflict):
         host.registry.rename_line("people", "staff")
+
+
+def test_a_line_whose_records_are_parents_is_neither_renamed_nor_deleted() -> None:
+    host = with_lines()
+    administration = host.application.administration("ada")
+    items = replace(PULL, for_each=ForEach("people"))
+    path = "/people/{parent.number}/items"
+    administration.save_lines([SyncLine("items", "acme", "GET", path, items)])
+    with pytest.raises(ConfigError, match="parents of the line items"):
+        rename(host, "staff")
+    with pytest.raises(ConfigError, match="parents of the line items"):
+        host.application.lines.remove(administration, "people")
+    assert host.registry.line("people") == PEOPLE
+    host.application.lines.remove(administration, "items")
+    rename(host, "staff")

@@ -85,7 +85,7 @@ from outkey.sync.core.line_form.schedule_choices import choice_of
 from outkey.sync.core.mapping.records import Target
 from outkey.sync.engine.forms.row_results import FormResults
 from outkey.sync.engine.forms.unsaved_lines import WithLine
-from outkey.sync.engine.record_rights import refuse_forbidden
+from outkey.sync.engine.record_rights import refuse_forbidden, refuse_hidden_parents
 from outkey.sync.engine.runs.runner import SyncRunner
 
 RUNS_SIZE = 10
@@ -389,8 +389,14 @@ class LinePage:
         line = read_request(name, request, sample_sync(values["sync"]))
         LineEdit(self.stored, line).refuse_script(partial(may, self.request))
         # Who edits lines may read any path of the API; others only what they may view.
-        if not self.may_edit and line.sync is not None:
-            refuse_forbidden(records(user_of(self.request)), line.sync, dry_run=True)
+        # A request for a parent has values of its record.
+        if line.sync is not None:
+            rights = records(user_of(self.request))
+            lines = installation().registry
+            if self.may_edit:
+                refuse_hidden_parents(rights, line.sync, lines)
+            else:
+                refuse_forbidden(rights, line.sync, lines, dry_run=True)
         return line
 
     def _check(self) -> None:
@@ -407,7 +413,7 @@ class LinePage:
             # It shows records, those that are stored among them, as a dry run does.
             if edit.line.sync is not None:
                 rights = records(user_of(self.request))
-                refuse_forbidden(rights, edit.line.sync, dry_run=True)
+                refuse_forbidden(rights, edit.line.sync, registry, dry_run=True)
             with limited_concurrency(), limited_concurrency(running_samples):
                 effects = installation().lines.preview(
                     edit.line, self._actor, self._runner(edit.line)

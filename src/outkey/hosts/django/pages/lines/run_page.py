@@ -47,7 +47,13 @@ from outkey.sync.core.mapping.records import FieldKind
 from outkey.sync.core.mapping.targets import TABLE_PREFIX, FileFormat
 from outkey.sync.core.run.reasons import rejection_text
 from outkey.sync.core.run.remedies import RunHelp, help_after, page_remedy_of
-from outkey.sync.core.run.run import ChildCounts, RejectionGroup, RunState, RunTrigger
+from outkey.sync.core.run.run import (
+    ChildCounts,
+    ParentCounts,
+    RejectionGroup,
+    RunState,
+    RunTrigger,
+)
 
 GROUPS_SIZE = 100
 OPEN_GROUPS = 10  # whose records are on the page at once
@@ -146,8 +152,12 @@ def _progress_of(listed: ListedRun) -> dict[str, object]:
     if is_running and isinstance(worked, int | float) and worked >= 1:
         rate = round(listed.counts.total / worked)
     expected = listed.checkpoint.get("expected")
-    is_credible = isinstance(expected, int) and expected >= listed.counts.total
+    # Of a line with parents it is how many of these there are.
+    parents = listed.counts.parents
+    reached = parents.total or listed.counts.total
+    is_credible = isinstance(expected, int) and expected >= reached
     return {
+        "reached": reached,
         "running": is_running,
         "expected": expected if is_credible else None,
         "waiting": is_waiting,
@@ -156,6 +166,7 @@ def _progress_of(listed: ListedRun) -> dict[str, object]:
         "follows": is_running or (is_waiting and run.until < now + SOON_SECONDS),
         "is_late": is_waiting and run.until < now - LATE_SECONDS,
         "children": _child_counts(listed.counts.children),
+        "parents": _parent_counts(parents),
     }
 
 
@@ -212,6 +223,17 @@ def _child_counts(counts: ChildCounts) -> list[tuple[str, int]]:
         (_("Deleted"), counts.deleted),
         (_("Rejected"), counts.failed),
         (_("Records without the list"), counts.without_list),
+    )
+    return [(name, count) for name, count in named if count]
+
+
+def _parent_counts(counts: ParentCounts) -> list[tuple[str, int]]:
+    """Return the counts of parents that are not 0, each with its name."""
+    named = (
+        (_("Done"), counts.done),
+        (_("Unchanged, skipped"), counts.skipped),
+        (_("Without a list at the API"), counts.missing),
+        (_("Rejected"), counts.failed),
     )
     return [(name, count) for name, count in named if count]
 
