@@ -40,6 +40,14 @@ OPEN_RUNS = (
     "SELECT id FROM outkey_run WHERE state = 'waiting'"
     " UNION ALL SELECT id FROM outkey_run WHERE state = 'running'"
 )
+COLUMNS = [field.attname for field in models.Run._meta.concrete_fields]  # noqa: SLF001 - documented by Django
+COUNTS: Any = models.Run._meta.get_field("counts")  # noqa: SLF001 - the same
+FIND_RUN = (
+    "SELECT outkey_syncline.name, "  # noqa: S608 - names of our own
+    + ", ".join(f"outkey_run.{name}" for name in COLUMNS)
+    + " FROM outkey_run JOIN outkey_syncline ON outkey_syncline.id = outkey_run.line_id"
+    " WHERE outkey_run.id = %s"
+)
 STATES = frozenset(state.value for state in RunState)
 REJECTED_COLUMNS = [field.name for field in fields(RejectedRecord)]
 ORDERINGS = {
@@ -179,15 +187,13 @@ class DjangoLineRuns:
 
 def _locked_run(run: str) -> Iterator[models.Run]:
     """Lock a run; in fixed SQL, since a run does it for each page of the API."""
-    statement = (
-        "SELECT outkey_run.*, outkey_syncline.name AS line_name FROM outkey_run"
-        " JOIN outkey_syncline ON outkey_syncline.id = outkey_run.line_id"
-        " WHERE outkey_run.id = %s"
-    )
+    statement = FIND_RUN
     if connection.features.has_select_for_update_of:
         statement += " FOR UPDATE OF outkey_run"
-    for row in models.Run.objects.raw(statement, [_number(run)]):
-        row.line = models.SyncLine(pk=row.line_id, name=vars(row)["line_name"])
+    for line_name, *values in execute(statement, [_number(run)]):
+        row = models.Run.from_db(connection.alias, COLUMNS, values)
+        row.counts = COUNTS.from_db_value(row.counts, None, connection)
+        row.line = models.SyncLine(pk=row.line_id, name=line_name)
         yield row
 
 
