@@ -7,6 +7,7 @@ from outkey.administration.core.findings.posture import POSTURE_CHECKS
 from outkey.administration.core.operating.checklist import CHECKLIST
 from outkey.foundation.core.findings.checks import Check
 from outkey.sending.core.configuration import checks as configuration_checks
+from outkey.sync.core.drift import drift
 from outkey.sync.core.line import checks as line_checks
 from outkey.sync.core.line import (
     children_checks,
@@ -36,6 +37,7 @@ FINDING_CHECKS: tuple[Check, ...] = tuple(
             *_checks_of(parent_checks),
             *_checks_of(push_checks),
             *_checks_of(job_checks),
+            *_checks_of(drift),
             *_checks_of(response_checks),
             *_checks_of(webhook_checks),
             *POSTURE_CHECKS,

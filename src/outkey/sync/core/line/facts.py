@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from outkey.foundation.core.moments import iso_moment, iso_or_none
+from outkey.sync.core.drift.drift import LineShape
 from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.line.table import sync_table
 from outkey.sync.core.run.run import Run
@@ -22,6 +23,7 @@ def run_facts(run: Run) -> dict[str, object]:
         "pages": run.pages,
         **run.counts.facts(),
         "cause": run.cause or None,
+        "drift": [drift._asdict() for drift in run.drift],
         "attempt": run.attempt,
         "due_at": iso_or_none(run.due_at),
         "retry_of": run.retry_of or None,
@@ -44,3 +46,13 @@ def line_facts(line: SyncLine, paused: Collection[str]) -> dict[str, object]:
     if line.error is not None:
         facts["problem"] = line.error.message
     return facts | (sync_table(line.sync) if line.sync else {})
+
+
+def shape_facts(line: str, shape: LineShape) -> dict[str, object]:
+    """Return the shape of a line's records: the kinds of the fields by their paths."""
+    return {
+        "line": line,
+        "fields": {path: field.words for path, field in shape.fields.items()},
+        "recorded_at": iso_or_none(shape.recorded_at or None),
+        "drift": [drift._asdict() for drift in shape.drift],
+    }

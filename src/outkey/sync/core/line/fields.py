@@ -13,6 +13,7 @@ from outkey.sync.core.line.line import (
     Children,
     Compression,
     Direction,
+    Drift,
     FieldMapping,
     ForEach,
     Gone,
@@ -916,6 +917,20 @@ SYNC_FIELDS: tuple[Field, ...] = (
         help=(
             "A cron expression: minute, hour, day, month, weekday; in UTC, or after"
             " CRON_TZ=Europe/Berlin in that time zone."
+        ),
+    ),
+    run(
+        "drift",
+        "Changed shape",
+        Kind.CHOICE,
+        Drift,
+        audited=Audited.VALUE,
+        default=Drift.WARN,
+        when=PULL,
+        help=(
+            "What happens when records of the API no longer have a field that the line"
+            " needs, or have it as another type: the run reports it, or stops before"
+            " that page is written. A new field is only reported."
         ),
     ),
     run(

@@ -63,6 +63,14 @@ class Writes(Choice):
     MODEL = "model", "One by one, with save() and signals"
 
 
+class Drift(Choice):
+    """What a pull does when the API has changed the shape of its records."""
+
+    WARN = "warn", "Report it, and go on"
+    STOP = "stop", "Stop before the changed page is written"
+    OFF = "off", "Do not compare"
+
+
 class PushedRecords(Choice):
     """Which records a push sends."""
 
@@ -281,6 +289,7 @@ class Sync:
     guard_percent: int = 10  # a run archives and deletes no more of its records
     full_every: str = ""  # "7d": how often an incremental line reads everything
     schedule: str = ""  # cron
+    drift: Drift = Drift.WARN
     parallel: int = 1  # requests at a time
     max_records: int = 1_000_000  # of one run
     max_minutes: int = 360  # of one run

@@ -7,6 +7,7 @@ would give other records, or make something else of them.
 
 import hashlib
 import json
+from collections.abc import Callable
 from uuid import UUID
 
 from outkey.sending.core.configuration.configuration import Configuration
@@ -18,6 +19,7 @@ from outkey.sync.core.line.table import sync_table
 INDEPENDENT_KEYS = frozenset(
     {
         "schedule",
+        "drift",
         "parallel",
         "max_records",
         "max_minutes",
@@ -26,16 +28,31 @@ INDEPENDENT_KEYS = frozenset(
     }
 )
 
+SOURCE_KEYS = frozenset({"query", "body", "records", "pagination", "response", "job"})
+
 
 def line_digest(line: SyncLine, configuration: Configuration) -> str:
     """Return a digest of all that decides which records a line brings, and as what.
 
     It is stored with every run: changing it makes each line begin again.
     """
+    return _digest(line, configuration, lambda key: key not in INDEPENDENT_KEYS)
+
+
+def source_digest(line: SyncLine, configuration: Configuration) -> str:
+    """Return a digest of the request that decides which shape records have.
+
+    Another mapping or target leaves it as it is.
+    """
+    return _digest(line, configuration, SOURCE_KEYS.__contains__)
+
+
+def _digest(
+    line: SyncLine, configuration: Configuration, is_relevant: Callable[[str], bool]
+) -> str:
+    """Return a digest of a line's request and the relevant keys of its settings."""
     table = {} if line.sync is None else sync_table(line.sync)
-    relevant = {
-        key: value for key, value in table.items() if key not in INDEPENDENT_KEYS
-    }
+    relevant = {key: value for key, value in table.items() if is_relevant(key)}
     facts = [_record_id(configuration), line.method, line.path, relevant]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 

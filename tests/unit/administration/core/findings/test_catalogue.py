@@ -26,6 +26,7 @@ def test_every_id_has_its_form_and_one_level() -> None:
         *(f"L{number:03}" for number in range(1, 25)),
         *(f"L{number:03}" for number in range(30, 41)),  # the requests of a push
         *(f"L{number:03}" for number in range(44, 48)),  # formats
+        *(f"L{number:03}" for number in range(50, 54)),  # changed shapes
         *(f"L{number:03}" for number in range(60, 66)),  # parents
         *(f"L{number:03}" for number in range(70, 74)),  # windows
         *(f"L{number:03}" for number in range(80, 87)),  # jobs

@@ -30,6 +30,7 @@ from outkey.sync.core.line.line import (
     Children,
     Compression,
     Direction,
+    Drift,
     FieldMapping,
     ForEach,
     Gone,
@@ -240,6 +241,7 @@ WITH_CHILDREN = replace(
     gone=Gone.DELETE,
     guard_percent=50,
     full_every="7d",
+    drift=Drift.STOP,
     writes=Writes.MODEL,
 )
 

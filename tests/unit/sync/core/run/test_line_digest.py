@@ -9,6 +9,7 @@ import pytest
 from outkey.sync.core.line.line import (
     Children,
     Direction,
+    Drift,
     FieldMapping,
     ForEach,
     Gone,
@@ -77,6 +78,7 @@ CHANGES = {
     "results_at": "results",
     "guard_percent": 50,
     "full_every": "7d",
+    "drift": Drift.STOP,
     "schedule": "",
     "parallel": 1,
     "max_records": 7,
