@@ -9,6 +9,7 @@ from outkey.administration.core.findings.monitoring import LineRun
 from outkey.foundation.core.errors import UnknownConfiguration
 from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.foundation.core.text import text_data, text_from_data
+from outkey.sync.core.drift.drift import Drift
 from outkey.sync.core.run.run import Counts, RejectedRecord, Run, RunState
 from outkey.sync.ports.sync import RunOrder, RunQuery
 from third_host.database import Table
@@ -122,6 +123,7 @@ def run_columns(run: Run) -> dict[str, object]:
     columns = asdict(run)
     del columns["id"]
     columns["notes"] = [text_data(note) for note in run.notes]
+    columns["drift"] = [each._asdict() for each in run.drift]
     return columns
 
 
@@ -137,6 +139,7 @@ def stored_run(row: Mapping[str, Any]) -> Run:
         "allows_removal": bool(row["allows_removal"]),
         "is_received": bool(row["is_received"]),
         "notes": tuple(map(text_from_data, json.loads(row["notes"]))),
+        "drift": tuple(map(Drift.from_data, json.loads(row["drift"]))),
         "counts": Counts.from_facts(json.loads(row["counts"])),
     }
     return Run(**columns)

@@ -136,6 +136,17 @@ SHAPES: Mapping[StateKind, Shape] = {
         "at": is_time,
     },
     StateKind.LEASE: {"holder": is_text, "until": is_time},
+    StateKind.LINE_SHAPE: {
+        "source": is_text,
+        "fields": map_of(is_table),
+        "records": is_count,
+        "is_full": is_flag,
+        "pages": is_table,
+        "recorded_at": is_time,
+        "drift": list_of(is_table),
+        "next_fields": map_of(is_table),
+        "next_pages": is_table,
+    },
     StateKind.MARK: {
         "at?": is_time,
         "ok?": is_flag,

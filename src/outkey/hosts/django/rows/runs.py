@@ -292,6 +292,8 @@ def _columns(run: Run) -> dict[str, Any]:
         checkpoint["counted"] = run.counted
     if run.notes:
         checkpoint["notes"] = [text_data(note) for note in run.notes]
+    if run.drift:
+        checkpoint["drift"] = [drift._asdict() for drift in run.drift]
     return {
         "digest": run.digest,
         "actor": run.actor,

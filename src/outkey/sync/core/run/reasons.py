@@ -22,6 +22,7 @@ PREVIEW_LINE = SyncFailed.default_hint
 RUN_LIMIT = "run_limit"
 ALL_REFUSED = "all_refused"
 GUARD = "guard"
+SHAPE_CHANGED = "shape_changed"
 TARGET_REPLACED = "target_replaced"
 NO_REMOTE_ID = "no_remote_id"
 CREATE_UNANSWERED = "create_unanswered"
@@ -46,6 +47,13 @@ RUN_FAILURES = {
     "not_json": RunFailure(
         Text("the response is not JSON"),
         Text("Check the path of the line; a URL for browsers returns a web page."),
+    ),
+    SHAPE_CHANGED: RunFailure(
+        Text("the API has changed the shape of its records"),
+        Text(
+            "Correct the fields of the line, and accept the new shape with outkey line"
+            " shape. The next run continues there."
+        ),
     ),
     "not_jsonl": RunFailure(
         Text("the response is not JSON Lines, an object in each line"),

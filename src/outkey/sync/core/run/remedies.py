@@ -7,7 +7,13 @@ from outkey.foundation.core.errors import BadResponse, Cause, OutkeyError
 from outkey.foundation.core.text import NO_TEXT, Text
 from outkey.sending.core.diagnosis.reasons import REASONS, REMEDIES
 from outkey.sending.core.oauth2.responses import FAILURES
-from outkey.sync.core.run.reasons import ALL_REFUSED, GUARD, NO_REMOTE_ID, RUN_FAILURES
+from outkey.sync.core.run.reasons import (
+    ALL_REFUSED,
+    GUARD,
+    NO_REMOTE_ID,
+    RUN_FAILURES,
+    SHAPE_CHANGED,
+)
 from outkey.sync.core.run.states import KILLED, PAUSED, STOPPING
 
 # One error of each class, by code; of several classes with one code, the first.
@@ -54,6 +60,10 @@ PASSING_CAUSES = frozenset(
 LINE_CAUSES = {*RUN_FAILURES, PAUSED, "configuration", "not_found"}
 # Where a page has a button, it does not name the command.
 PAGE_REMEDIES = {
+    SHAPE_CHANGED: Text(
+        "Correct the fields of the line, and accept the new shape on its page. The next"
+        " run continues there."
+    ),
     GUARD: Text(
         "Check where they are missing: at the API, or for a push in the host. If"
         " they are really deleted, allow the removal once, or raise guard_percent."

@@ -20,6 +20,7 @@ from outkey.foundation.core.state_shapes import (
 )
 from outkey.foundation.core.stored_values import is_odd, read_table
 from outkey.foundation.core.text import Text, text_from_data
+from outkey.sync.core.drift.drift import Drift
 
 MAX_CHANGED_FIELDS = 200  # whose changes a run counts
 MAX_NOTES = 20  # that a run stores
@@ -275,6 +276,8 @@ class Run:
     counted: int = 0  # records it had taken when a limit last stopped it
     # What a user should know of the run besides its counts, each once.
     notes: tuple[Text, ...] = ()
+    # How the records differ from those of the last complete runs.
+    drift: tuple[Drift, ...] = ()
     # Seconds that each checkpoint extends the lease by; of a running run it is stored.
     lease: float = field(default=LONGEST_LEASE, compare=False)
 
@@ -330,9 +333,10 @@ def read_checkpoint(stored: str) -> dict[str, Any] | None:
     members = {name: facts[name] for name in CHECKPOINT_FIELDS if name in facts}
     try:
         notes = tuple(text_from_data(note) for note in facts.get("notes", ()))
+        drift = tuple(Drift.from_data(each) for each in facts.get("drift", ()))
     except (ValueError, LookupError, TypeError):
         return None
-    return members | {"notes": notes}
+    return members | {"notes": notes, "drift": drift}
 
 
 CHECKPOINT: Shape = {
@@ -349,9 +353,12 @@ CHECKPOINT: Shape = {
     "repaired_by?": is_text,
     "lease?": is_time,
     "notes?": list_of(is_table),
+    "drift?": list_of(is_table),
 }
 CHECKPOINT_FIELDS = tuple(
-    member.removesuffix("?") for member in CHECKPOINT if member != "notes?"
+    member.removesuffix("?")
+    for member in CHECKPOINT
+    if member not in {"notes?", "drift?"}
 )
 
 

@@ -35,6 +35,7 @@ from outkey.sync.engine.pull.pages import PageEffects, PageRows
 from outkey.sync.engine.pull.pull import Pull
 from outkey.sync.engine.pull.record_mapper import KeyTexts, Row, key_of, write_rows
 from outkey.sync.engine.pull.records_to_rows import RecordsToRows
+from outkey.sync.engine.pull.shape_watch import ShapeWatch
 from outkey.sync.engine.pull.target_writer import TargetWriter
 from outkey.sync.engine.runs.line_plan import PairPlan
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
@@ -48,7 +49,8 @@ def pull_of_pair(progress: RunInProgress, plan: PairPlan) -> Pull:
     source = PageReader(progress)
     target = TargetWriter(progress, is_locking=True)
     reader = RecordsToRows(progress, target, RejectedKeys(progress).add)
-    return Pull(progress, source, reader, PairWriter(progress, plan, target))
+    writer = PairWriter(progress, plan, target)
+    return Pull(progress, source, reader, writer, ShapeWatch(progress))
 
 
 class RejectedKeys:

@@ -20,6 +20,7 @@ from outkey.sync.engine.pull.page_reader import PageReader
 from outkey.sync.engine.pull.pages import PageEffects, PageRows, SourcePage
 from outkey.sync.engine.pull.parent_reader import ParentReader
 from outkey.sync.engine.pull.records_to_rows import RecordsToRows
+from outkey.sync.engine.pull.shape_watch import ShapeWatch
 from outkey.sync.engine.pull.target_writer import TargetWriter
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 from outkey.sync.ports.sync import StorageBusy
@@ -71,8 +72,10 @@ class Pull:
         source: PageSource,
         reader: RecordsToRows,
         writer: PageWriter,
+        watch: ShapeWatch | None = None,
     ) -> None:
         self.progress = progress
+        self._watch = watch
         self._source = source
         self._reader = reader
         self._writer = writer
@@ -91,19 +94,38 @@ class Pull:
     def steps(self) -> Iterator[Run]:
         """Bring page after page, and store them with their checkpoint."""
         self._writer.begin()
-        with closing(self._source.pages()) as pages:
+        with closing(self._watched_pages()) as pages:
             for group in self._grouping.groups(map(self._read, pages)):
                 self.progress.refuse_more_records(group.count)
                 written = self._store(group)
                 self.progress.report(written.effects, written.children)
                 yield self.progress.run
+        if self._watch is not None:
+            self._watch.compare_total()
         self._writer.finish()
 
     def complete(self) -> Run:
         """Store the run as done; remove what is missing upstream if it saw all."""
-        return self.progress.complete(
+        run = self.progress.complete(
             self._writer.remove_missing, self._writer.settle_conflicts
         )
+        if self._watch is not None:
+            self._watch.record(run)
+        return run
+
+    def _watched_pages(self) -> Generator[SourcePage]:
+        """Yield the pages of the source, each after it was compared with earlier ones.
+
+        A page that has changed too much ends the run here, before it is written.
+        """
+        with closing(self._source.pages()) as pages:
+            if self._watch is None:
+                yield from pages
+                return
+            with self._watch.following():
+                for page in pages:
+                    self._watch.compare(page)
+                    yield page
 
     def _read(self, page: SourcePage) -> ReadPage:
         """Return a page with the rows of its records."""
@@ -147,4 +169,5 @@ def pull_from_api(progress: RunInProgress) -> Pull:
     kind = ParentReader if progress.sync.for_each else PageReader
     source = kind(progress, reads_ahead=progress.ports.reads_ahead)
     target = TargetWriter(progress)
-    return Pull(progress, source, RecordsToRows(progress, target), target)
+    reader = RecordsToRows(progress, target)
+    return Pull(progress, source, reader, target, ShapeWatch(progress))

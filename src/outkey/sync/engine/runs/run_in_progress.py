@@ -9,6 +9,7 @@ from outkey.foundation.core.errors import BadResponse, Cause, OutkeyError, SyncF
 from outkey.foundation.core.moments import moment_text
 from outkey.foundation.core.text import Text, counted
 from outkey.sending.core.request.message import Response
+from outkey.sync.core.drift.drift import Drift
 from outkey.sync.core.mapping.excerpt import excerpt_of
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.paging.paging import Position, position_of
@@ -78,6 +79,7 @@ class RunInProgress:
         self.on_note: NoteChange = ignore_change
         self._notes: dict[Text, None] = {}
         self.expected = 0  # records, as the API states; 0: unknown
+        self.drift: tuple[Drift, ...] = ()  # how the records differ from earlier ones
         self._began_at = ports.clock.monotonic()
         self._worked_before = 0.0  # seconds; they do not count for the limit of time
         self._preview_ends_at = float("inf")
@@ -91,6 +93,7 @@ class RunInProgress:
         """
         self.run = run
         self._notes = dict.fromkeys(run.notes)
+        self.drift = run.drift
         self.expected = run.expected
         if run.digest != self.digest:
             self.start_over()
@@ -113,6 +116,7 @@ class RunInProgress:
     def start_over(self) -> None:
         """Begin at the first page, and request all records."""
         self._notes = {}
+        self.drift = ()
         if self.sync.for_each and self.run.is_ordinary:
             self.ports.parents.delete(self.run.line)
         start = Start(full_at=self.run.started_at)
@@ -254,6 +258,7 @@ class RunInProgress:
                 removed=dict(Counter(run.removed) + children.deleted),
                 worked=self._seconds_worked(),
                 notes=tuple(self._notes),
+                drift=self.drift,
                 expected=self.expected,
             )
         )
@@ -360,7 +365,12 @@ class RunInProgress:
 
     def _finish(self, run: Run) -> Run:
         return self.ports.runs.finish(
-            replace(run, worked=self._seconds_worked(), notes=tuple(self._notes))
+            replace(
+                run,
+                worked=self._seconds_worked(),
+                notes=tuple(self._notes),
+                drift=self.drift,
+            )
         )
 
     def _seconds_worked(self) -> float:

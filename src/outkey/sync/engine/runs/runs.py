@@ -28,6 +28,7 @@ from outkey.foundation.engine.duties import SCHEDULES, Duties
 from outkey.sync.core.run import states as run_states
 from outkey.sync.core.run.run import ENDED_STATES, GRACE_SECONDS, OPEN_STATES, RunState
 from outkey.sync.core.run.states import RunRequest, Start
+from outkey.sync.engine.line_shapes import LineShapes
 from outkey.sync.engine.sync_settings import SyncSettings
 from outkey.sync.ports.sync import RunOrder, RunQuery
 
@@ -64,6 +65,7 @@ class Runs:
         self._rows = rows
         self._duties = Duties(states, database)
         self.settings = SyncSettings(states)
+        self.shapes = LineShapes(states)
         self._states = states
         self._database = database
         self._configurations = configurations

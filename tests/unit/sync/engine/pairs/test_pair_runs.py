@@ -526,7 +526,7 @@ class EveryCall(Faulty):
 
     def __getattr__(self, name: str) -> object:
         method = getattr(self._port, name)
-        if name in {"now", "targets"}:
+        if name in {"now", "shapes", "targets"}:
             return method
 
         def call(*args: object, **options: object) -> object:
