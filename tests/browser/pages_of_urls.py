@@ -107,6 +107,7 @@ NOT_PAGES: Final = {
     "outkey_syncline_sample": POST_ONLY,
     "outkey_syncline_run": POST_ONLY,
     "outkey_syncline_pause": POST_ONLY,
+    "outkey_syncline_accept_shape": POST_ONLY,
     "outkey_webhook_pause": POST_ONLY,
     "outkey_webhook_secret": POST_ONLY,
     "outkey_webhook_replay": POST_ONLY,

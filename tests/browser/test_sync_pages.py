@@ -1,10 +1,13 @@
 """Sync lines in the browser: what a line does, a sample, its runs, and permissions."""
 
+import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -203,6 +206,34 @@ def test_a_line_is_paused_and_resumed(page: Page) -> None:
     open_line(page, "orders")
     press(page, "Resume")
     expect(page.get_by_role("button", name="Run now")).to_be_visible()
+
+
+def test_a_changed_shape_is_shown_until_it_is_accepted(
+    page: Page, served: Served
+) -> None:
+    served.command("line", "run", "contacts")
+    open_line(page, "contacts")
+    section = page.get_by_role("region", name="Changed shape")
+    expect(section).to_have_count(0)
+    path = served.home / "data" / "outkey.sqlite3"
+    with closing(sqlite3.connect(path, timeout=10)) as database, database:
+        query = "FROM outkey_sharedstate WHERE kind = 'line_shape'"
+        ((shape,),) = database.execute(f"SELECT value {query}")
+        facts = json.loads(shape)
+        facts["fields"]["full_name"]["kinds"] = ["number"]
+        facts["fields"].pop("updated_at")
+        statement = "UPDATE outkey_sharedstate SET value = ? WHERE kind = 'line_shape'"
+        database.execute(statement, [json.dumps(facts)])
+    served.command("line", "run", "contacts")
+    page.reload()
+    expect(section).to_contain_text(
+        "The API sends full_name as text, and not as number"
+    )
+    expect(section).to_contain_text("The API sends a new field: updated_at (text).")
+    press(page, "Accept the new shape")
+    expect(page.get_by_text("The new shape of contacts was accepted.")).to_be_visible()
+    expect(section).to_have_count(0)
+    assert "L051" not in served.command("line", "show", "contacts", "--json")
 
 
 def test_a_new_line_is_sampled_before_it_is_saved_and_deleted_with_its_runs(
@@ -635,6 +666,8 @@ assert application.runs.paused_lines() == {"seen"}
 assert "paused" in everything.get(LINES).content.decode()
 assert everything.post(f"{LINES}{line.pk}/pause/", {"resume": 1}).status_code == 302
 assert application.runs.paused_lines() == set()
+assert poor.post(f"{LINES}{line.pk}/shape/").status_code == 403
+assert everything.get(f"{LINES}{line.pk}/shape/").status_code == 405
 spar.close()
 print("everything holds")
 """

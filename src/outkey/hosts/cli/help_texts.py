@@ -93,6 +93,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "line run": ("outkey line run orders --dry-run", "outkey line run orders"),
     "line pause": ("outkey line pause orders",),
     "line resume": ("outkey line resume orders",),
+    "line shape": ("outkey line shape orders", "outkey line shape orders --accept"),
     "line rename": ("outkey line rename orders all-orders",),
     "line delete": ("outkey line delete orders",),
     "run": ("outkey run list --state failed", "outkey run show 7"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.administration.engine.editing.administration import Administration
     from outkey.administration.engine.subjects.runs import Synchronization
     from outkey.foundation.core.findings.checks import Finding
+    from outkey.sync.core.drift.drift import LineShape
     from outkey.sync.core.line.line import SyncLine
     from outkey.sync.core.line_form.sample import LineSample
     from outkey.sync.core.run.effects import Effect
@@ -65,6 +66,27 @@ class LineActions:
         administration.note(Tag.LINE_RESUMED, configuration, name)
         self.runs.resume_lines(name)
 
+    def drift(self, name: str) -> list[Finding]:
+        """Return how the records of a line differ from its shape, as findings."""
+        return [each.finding(name) for each in self.runs.shapes.get(name).drift]
+
+    def every_drift(self) -> Iterator[tuple[str, Finding]]:
+        """Yield what `drift` returns for each line, with the name of the line."""
+        for name, shape in self.runs.shapes.all().items():
+            for each in shape.drift:
+                yield name, each.finding(name)
+
+    def accept_shape(self, administration: Administration, name: str) -> LineShape:
+        """Take the shape of the last run as that of the records of a line."""
+        configuration = self.registry.owner_of_line(name)
+        stored = self.runs.shapes.get(name)
+        if not stored.drift:
+            return stored
+        administration.note(Tag.LINE_SHAPE_ACCEPTED, configuration, name)
+        accepted = stored.accepted(self.runs.now())
+        self.runs.shapes.put(name, accepted)
+        return accepted
+
     def rename(self, administration: Administration, name: str, new_name: str) -> None:
         """Give a sync line another name; runs, records and its pair follow it.
 
@@ -98,6 +120,7 @@ class LineActions:
         """
         pairs = administration.remove_line(name, self.settings)
         self.runs.resume_lines(name)
+        self.runs.shapes.remove(name)
         return pairs
 
     def findings(self, document: Document) -> Iterator[tuple[str, Finding]]:

@@ -59,7 +59,7 @@ from outkey.hosts.cli.printing.run_texts import (
 from outkey.hosts.cli.printing.times import time_text, with_local_times
 from outkey.hosts.cli.session import AsJson, Yes, current_host, open_application
 from outkey.hosts.command_host import administration_of
-from outkey.sync.core.line.facts import line_facts, run_facts
+from outkey.sync.core.line.facts import line_facts, run_facts, shape_facts
 from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.mapping.targets import FILE_PREFIX
 from outkey.sync.core.run.reasons import ALL_REFUSED, RUN_FAILURES, rejection_text
@@ -125,6 +125,7 @@ def show_line(name: Line, *, as_json: AsJson = False) -> None:
         line = application.registry.shown_line(name)
     is_checked = line.sync is not None and line.error is None
     findings = application.sync.runner().check(name) if is_checked else []
+    findings += application.lines.drift(name)
     paused = application.runs.paused_lines()
     if as_json:
         facts = [finding_facts(finding, line.configuration) for finding in findings]
@@ -226,6 +227,7 @@ def _perform_run(
         for change in effects.changes_to_target:
             print_line(change)
         print_line(run_text(run))
+        _print_drift(run)
         if error:
             print_error(error, as_json=False)
         else:
@@ -250,6 +252,44 @@ def resume_line(name: Line, *, as_json: AsJson = False) -> None:
     with _naming_the_list():
         application.lines.resume(administration_of(application), name)
     print_done("resumed", as_json=as_json, line=name)
+
+
+@lines_app.command("shape")
+def show_shape(
+    name: Line,
+    *,
+    accept: Annotated[
+        bool,
+        typer.Option("--accept", help="Take the shape of the last run as the new one."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the fields that the records of a pull have, and what has changed."""
+    application = open_application()
+    with _naming_the_list():
+        application.registry.owner_of_line(name)
+    shape = application.runs.shapes.get(name)
+    if accept:
+        administration = administration_of(application)
+        shape = application.lines.accept_shape(administration, name)
+    if as_json:
+        print_json(shape_facts(name, shape))
+        return
+    if not shape.fields:
+        print_line(
+            "Nothing is recorded yet. The next complete run of the line records it:"
+            f" outkey line run {quote(name)}"
+        )
+        return
+    print_table(
+        ("Field", "Kind", "In every record"),
+        (
+            (path, field.words or "unknown", "yes" if field.always else "no")
+            for path, field in shape.fields.items()
+        ),
+    )
+    print_line(f"recorded at {time_text(shape.recorded_at)}")
+    print_findings((name, drift.finding(name)) for drift in shape.drift)
 
 
 @lines_app.command("rename")
@@ -401,8 +441,14 @@ def _print_run(run: Run) -> None:
         print_line(repair_text(run))
     for note in run.notes:
         print_line(note)
+    _print_drift(run)
     if run.counts.changed_fields:
         print_line(f"changed: {changed_fields_text(run.counts)}")
+
+
+def _print_drift(run: Run) -> None:
+    """Print how the records of a run differ from those of earlier ones."""
+    print_findings((run.line, drift.finding(run.line)) for drift in run.drift)
 
 
 def _print_rejected(

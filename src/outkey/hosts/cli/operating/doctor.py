@@ -225,6 +225,9 @@ def _examine_all(
         findings = application.doctor().examine(configurations, facts, passing, advance)
     if not facts.sealed:
         findings += _sending_errors(application, configurations)
+    findings += [
+        (f"line {name}", finding) for name, finding in application.lines.every_drift()
+    ]
     return findings + [
         (f"webhook {stored.name}", finding)
         for stored in application.webhooks.stored().values()

@@ -11,6 +11,7 @@ from outkey.hosts.cli.printing.times import time_text
 from outkey.sync.core.run.reasons import (
     ALL_REFUSED,
     GUARD,
+    SHAPE_CHANGED,
     TARGET_REPLACED,
     rejection_text,
 )
@@ -142,6 +143,15 @@ def _removal_hint(line: str) -> Text:
     )
 
 
+def _shape_hint(line: str) -> Text:
+    """Return the hint after a stop by a changed shape, with the commands."""
+    return Text(
+        "See what has changed: outkey line shape {line}. Correct the fields of the"
+        " line, and add --accept; the next run continues there.",
+        line=quote(line),
+    )
+
+
 def _replaced_target_hint(line: str) -> Text:
     """Return the hint for a target that lost its records, with the command."""
     return Text(
@@ -163,6 +173,7 @@ def _complete_line_hint(line: str) -> Text:
 
 LINE_HINTS = {
     GUARD: _removal_hint,
+    SHAPE_CHANGED: _shape_hint,
     TARGET_REPLACED: _replaced_target_hint,
     REQUEST_ONLY: _complete_line_hint,
 }

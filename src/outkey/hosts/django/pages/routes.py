@@ -131,6 +131,7 @@ PAGES: Mapping[type[Model], tuple[tuple[str, View, str], ...]] = {
         ("<int:record>/sample/", line_page.sample_page, "syncline_sample"),
         ("<int:record>/run/", runs.start, "syncline_run"),
         ("<int:record>/pause/", lines.pause, "syncline_pause"),
+        ("<int:record>/shape/", lines.accept_shape, "syncline_accept_shape"),
         ("pairs/", pairs.list_page, "pairs"),
         ("pairs/pair/", pairs.pair_page, "pair"),
         ("pairs/conflicts/", pairs.conflicts_page, "pair_conflicts"),

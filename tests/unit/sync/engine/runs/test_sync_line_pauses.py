@@ -8,6 +8,8 @@ import pytest
 from outkey.foundation.core.errors import LinePaused, RunStopped, UnknownConfiguration
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.request.message import Request, Response
+from outkey.sync.core.drift.drift import Drift, LineShape
+from outkey.sync.core.drift.shape import FieldShape
 from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.run import states as run_states
 from outkey.sync.core.run.remedies import remedy_of, summary_of
@@ -172,6 +174,34 @@ def test_pausing_resuming_and_deleting_a_line_is_audited() -> None:
         Tag.LINE_PAUSED,
         Tag.LINE_RESUMED,
         Tag.LINE_PAUSED,
+        Tag.LINE_REMOVED,
+    ]
+
+
+def test_accepting_a_changed_shape_is_audited_and_a_deleted_line_has_none() -> None:
+    host = memory_host(configuration())
+    application = host.application
+    host.registry.put_line(SyncLine("people", "acme", "GET", "/", PULL))
+    office = application.administration("ada")
+    assert application.lines.accept_shape(office, "people") == LineShape()
+    assert host.audit.events == []
+    changed = LineShape(
+        fields={"id": FieldShape(("number",))},
+        drift=(Drift("L051", "id", "number", "text"),),
+        next_fields={"id": FieldShape(("text",))},
+    )
+    application.runs.shapes.put("people", changed)
+    (finding,) = application.lines.drift("people")
+    assert finding.message == "the API sends id as text, and not as number any more"
+    assert [*application.lines.every_drift()] == [("people", finding)]
+    accepted = application.lines.accept_shape(office, "people")
+    assert accepted.fields == changed.next_fields
+    assert accepted.accepted(1.0) == accepted
+    assert application.lines.drift("people") == []
+    application.lines.remove(office, "people")
+    assert application.runs.shapes.get("people") == LineShape()
+    assert [event.tag for event in host.audit.events] == [
+        Tag.LINE_SHAPE_ACCEPTED,
         Tag.LINE_REMOVED,
     ]
 

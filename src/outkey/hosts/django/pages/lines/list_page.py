@@ -201,6 +201,17 @@ def pause(request: HttpRequest, record: int) -> HttpResponse:
     return HttpResponseRedirect(reverse("admin:outkey_syncline_change", args=[row.pk]))
 
 
+@require_POST
+def accept_shape(request: HttpRequest, record: int) -> HttpResponse:
+    """Take the shape of the last run as that of the records of a sync line."""
+    require(request, Permission.CHANGE_LINE)
+    row = get_object_or_404(models.SyncLine, pk=record)
+    administration = administration_for(request.user)
+    installation().lines.accept_shape(administration, row.name)
+    messages.success(request, _("The new shape of %s was accepted.") % row.name)
+    return HttpResponseRedirect(reverse("admin:outkey_syncline_change", args=[row.pk]))
+
+
 def listed_line(row: models.SyncLine) -> ListedLine:
     """Return one line as the list has it."""
     application = installation()

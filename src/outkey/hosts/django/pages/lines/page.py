@@ -527,6 +527,7 @@ class LinePage:
             and may(request, Permission.RUN_LINE),
             "is_paused": listed is not None and listed.is_paused,
             "findings": findings_of(request, self.stored),
+            "drift": installation().lines.drift(row.name) if row else (),
             "pairs": pairs_with(row.name) if row else (),
             "runs": runs,
             "run_chart": newest_chart(runs),
