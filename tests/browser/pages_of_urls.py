@@ -36,6 +36,7 @@ PAGES: Final = {
     "outkey_syncline_changelist": "/outkey/syncline/",
     "outkey_syncline_add": "/outkey/syncline/add/",
     "outkey_syncline_change": "/outkey/syncline/{line}/",
+    "outkey_syncline_reset": "/outkey/syncline/{line}/reset/",
     "outkey_syncline_rename": "/outkey/syncline/{line}/rename/",
     "outkey_syncline_delete": "/outkey/syncline/{line}/delete/",
     "outkey_pairs": "/outkey/syncline/pairs/",

@@ -70,6 +70,7 @@ ALLOWED = {
     "outkey_syncline_check": (NOBODY, OPERATORS),
     "outkey_syncline_version": (OPERATORS, ADMIN),
     "outkey_syncline_rename": (ADMIN, ADMIN),
+    "outkey_syncline_reset": (OPERATORS, OPERATORS),
     "outkey_syncline_delete": (ADMIN, ADMIN),
     "outkey_syncline_sample": (NOBODY, OPERATORS),
     "outkey_syncline_run": (NOBODY, OPERATORS),

@@ -668,6 +668,23 @@ assert everything.post(f"{LINES}{line.pk}/pause/", {"resume": 1}).status_code ==
 assert application.runs.paused_lines() == set()
 assert poor.post(f"{LINES}{line.pk}/shape/").status_code == 403
 assert everything.get(f"{LINES}{line.pk}/shape/").status_code == 405
+page = everything.get(f"{LINES}{line.pk}/").content.decode()
+assert "l-incremental_parameter" in page and "l-incremental_start" not in page
+changes = {"parameter": "since", "start": "-7d", "window": "1d", "end_parameter": "to"}
+line.sync = pull | {"incremental": changes}
+line.save()
+reset = f"{LINES}{line.pk}/reset/"
+page = everything.get(f"{LINES}{line.pk}/").content.decode()
+assert reset in page and "from -7d on, for 1d at a time" in page
+for name in ("start", "window", "lookback", "format", "end_parameter"):
+    assert f"l-incremental_{name}" in page, name
+assert poor.get(reset).status_code == 403
+assert b"as a first run" in everything.get(reset).content
+wrong = everything.post(reset, {"since": "soon"})
+assert wrong.status_code == 422 and b"not in the future" in wrong.content
+assert everything.post(reset, {"since": "2026-01-01"}).status_code == 302
+page = everything.get(f"{LINES}{line.pk}/").content.decode()
+assert "was reset" in page
 spar.close()
 print("everything holds")
 """

@@ -603,7 +603,7 @@ def test_a_line_is_paused_resumed_and_deleted(shop: Shop, spar: Spar) -> None:
     shop.run("line", "pause", "contacts", code=0)
     shop.run("line", "delete", "contacts", "--yes", code=0)
     assert json.loads(shop.run("run", "list", "--json", code=0).out) == []
-    for command in ("pause", "resume", "delete"):
+    for command in ("pause", "resume", "delete", "reset"):
         unknown = shop.run("line", command, "contacts", code=2)
         assert "outkey line list" in unknown.err
     shop.run("apply", "-", stdin=document(spar, count=3), code=0)
@@ -613,6 +613,31 @@ def test_a_line_is_paused_resumed_and_deleted(shop: Shop, spar: Spar) -> None:
         for row in json.loads(shop.run("audit", "list", "--json", code=0).out)
     ]
     assert {"api:line:paused", "api:line:resumed", "api:line:removed"} <= {*tags}
+
+
+def test_a_line_is_reset(shop: Shop, spar: Spar) -> None:
+    text = document(spar, count=3)
+    shop.run("apply", "-", stdin=text, code=0)
+    shop.run("line", "run", "contacts", code=0)
+    assert "--yes" in shop.run("line", "reset", "contacts", code=2).err
+    done = shop.run("line", "reset", "contacts", "--yes", code=0).out
+    assert done == "reset: contacts, the next run begins as a first one\n"
+    refused = shop.run("line", "reset", "contacts", "--since", "-1d", "--yes", code=2)
+    assert "incremental.parameter" in refused.err
+    text += '[line.contacts.incremental]\nparameter = "since"\nfield = "id"\n'
+    shop.run("apply", "-", stdin=text, code=0)
+    reset = ("line", "reset", "contacts", "--json", "--yes", "--since")
+    for since, stored in (
+        ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"),
+        ("7", "7"),
+    ):
+        facts = json.loads(shop.run(*reset, since, code=0).out)
+        assert facts == {"line": "contacts", "since": stored, "parents": 0}
+    assert "not a time" in shop.run(*reset, "soon", code=2).out
+    plain = shop.run("line", "reset", "contacts", "--yes", "--since", "7", code=0).out
+    assert plain == "reset: contacts, the next run begins at 7\n"
+    rows = json.loads(shop.run("audit", "list", "--json", code=0).out)
+    assert "api:line:reset" in {row["tag"] for row in rows}
 
 
 def test_a_run_is_followed_with_its_exit_code(shop: Shop, spar: Spar) -> None:

@@ -437,6 +437,46 @@ class RunsContract(ABC):
         assert runs.begin("contacts", "tester", dry_run=True).since == "2027-04"
         assert runs.begin("orders", "tester", dry_run=False).since == ""
 
+    def test_a_line_that_was_reset_begins_there_until_a_run_is_complete(self) -> None:
+        runs = self.make()
+        first = runs.begin("contacts", "tester", dry_run=False)
+        with pytest.raises(LineBusy):
+            runs.reset_line("contacts", "")
+        runs.finish(replace(first, cursor="2027-01", state=RunState.DONE))
+        runs.reset_line("contacts", "2026-05")
+        assert runs.begin("orders", "tester", dry_run=False).since == ""
+        stopped = runs.begin("contacts", "tester", dry_run=False)
+        assert (stopped.since, stopped.full_at) == ("2026-05", first.full_at)
+        runs.cancel(stopped.id)
+        failed = runs.begin("contacts", "tester", dry_run=False)
+        assert failed.since == "2026-05"
+        failed = runs.save(move(failed))
+        runs.finish(replace(failed, state=RunState.FAILED))
+        runs.reset_line("contacts", "")
+        dry = runs.begin("contacts", "tester", dry_run=True)
+        assert dry.since == ""
+        runs.finish(replace(dry, state=RunState.DONE))
+        again = runs.begin("contacts", "tester", dry_run=False)
+        assert (again.since, again.position, again.full_at) == (
+            "",
+            {},
+            again.started_at,
+        )
+        runs.finish(replace(again, cursor="2027-02", state=RunState.DONE))
+        assert runs.begin("contacts", "tester", dry_run=False).since == "2027-02"
+
+    def test_a_run_that_waits_to_be_continued_begins_where_its_line_is_reset_to(
+        self,
+    ) -> None:
+        runs = self.make()
+        waiting = runs.request("contacts", "tester")
+        run = runs.save(move(runs.begin("contacts", "worker", dry_run=False)))
+        runs.pause_line("contacts")
+        runs.resume_lines("contacts")
+        runs.reset_line("contacts", "2026-05")
+        begun = runs.begin("contacts", "worker", dry_run=False, run_id=run.id)
+        assert (begun.id, begun.position, begun.since) == (waiting.id, {}, "2026-05")
+
     def test_a_cancelled_run_stops_when_it_saves_and_makes_room(self) -> None:
         runs = self.make()
         run = runs.begin("contacts", "tester", dry_run=False)

@@ -28,6 +28,7 @@ class StateKind(StrEnum):
     HOOK_SAMPLE = "hook_sample"  # a test delivery on its way, by its random mark
     LEASE = "lease"  # which process has a duty, by the name of the duty
     LINE_SHAPE = "line_shape"  # the fields of the records of a pull, by its name
+    LINE_START = "line_start"  # where the next run of a reset sync line begins
     MARK = "mark"  # how far a duty has got, by the name of the duty
     METRIC_RUNS = "metric_runs"  # what metrics count of the runs, by the line's name
     METRIC_SENDS = "metric_sends"  # and of requests, by the configuration's name

@@ -174,6 +174,7 @@ SHAPES: Mapping[StateKind, Shape] = {
         "opened_at": is_time,
     },
     StateKind.PAIR: {},
+    StateKind.LINE_START: {"since": is_text, "at?": is_time},
     StateKind.PAUSED_LINE: {"at?": is_time},
     StateKind.PROCESS: {"host": is_text, "keys": list_of(is_text), "seen_at": is_time},
     StateKind.RATE_LIMIT: {

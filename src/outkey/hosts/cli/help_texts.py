@@ -94,6 +94,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "line pause": ("outkey line pause orders",),
     "line resume": ("outkey line resume orders",),
     "line shape": ("outkey line shape orders", "outkey line shape orders --accept"),
+    "line reset": (
+        "outkey line reset orders",
+        "outkey line reset orders --since 2026-01-01",
+        "outkey line reset order-items --parent 7",
+    ),
     "line rename": ("outkey line rename orders all-orders",),
     "line delete": ("outkey line delete orders",),
     "run": ("outkey run list --state failed", "outkey run show 7"),

@@ -87,6 +87,37 @@ class LineActions:
         self.runs.shapes.put(name, accepted)
         return accepted
 
+    def reset(
+        self,
+        administration: Administration,
+        name: str,
+        since: str = "",
+        parent: str = "",
+    ) -> tuple[str, int]:
+        """Let the next run of a pull begin at a moment, or as a first one without.
+
+        With a `parent` only its list. Return the value that is stored for it, and how
+        many lists of parents begin again. The records stay.
+        """
+        from outkey.sync.core.line.line import ForEach  # noqa: PLC0415
+        from outkey.sync.core.paging.since import reset_value  # noqa: PLC0415
+        from outkey.sync.core.run.parents import ParentState  # noqa: PLC0415
+        from outkey.sync.engine.pull.parents import Parents  # noqa: PLC0415
+
+        line = self.registry.line(name)
+        value = reset_value(line.sync, since, self.runs.now())
+        for_each = line.sync.for_each if line.sync else ForEach()
+        key = Parents(self.sync.ports(), for_each).find(parent) if parent else ""
+        self.runs.refuse_alive(name)
+        administration.note(Tag.LINE_RESET, line.configuration, name, key=value)
+        if key:
+            state = ParentState(key, since=value, full_at=self.runs.full_at(name))
+            self.sync.ports().parents.put(name, [state])
+            return value, 1
+        parents = self.sync.ports().parents.delete(name) if for_each else 0
+        self.runs.reset_line(name, value)
+        return value, parents
+
     def rename(self, administration: Administration, name: str, new_name: str) -> None:
         """Give a sync line another name; runs, records and its pair follow it.
 
@@ -121,6 +152,7 @@ class LineActions:
         pairs = administration.remove_line(name, self.settings)
         self.runs.resume_lines(name)
         self.runs.shapes.remove(name)
+        self.runs.end_reset(name)
         return pairs
 
     def findings(self, document: Document) -> Iterator[tuple[str, Finding]]:

@@ -20,6 +20,7 @@ from outkey.foundation.core.errors import (
     SyncFailed,
     UnknownConfiguration,
 )
+from outkey.foundation.core.moments import iso_moment
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.declaring import Commands
 from outkey.hosts.cli.output_file import OutputOption
@@ -56,7 +57,7 @@ from outkey.hosts.cli.printing.run_texts import (
     state_text,
     waiting_text,
 )
-from outkey.hosts.cli.printing.times import time_text, with_local_times
+from outkey.hosts.cli.printing.times import parse_time, time_text, with_local_times
 from outkey.hosts.cli.session import AsJson, Yes, current_host, open_application
 from outkey.hosts.command_host import administration_of
 from outkey.sync.core.line.facts import line_facts, run_facts, shape_facts
@@ -290,6 +291,52 @@ def show_shape(
     )
     print_line(f"recorded at {time_text(shape.recorded_at)}")
     print_findings((name, drift.finding(name)) for drift in shape.drift)
+
+
+@lines_app.command("reset")
+def reset_line(
+    name: Line,
+    *,
+    since: Annotated[
+        str,
+        typer.Option(
+            help=(
+                "Where the next run begins, such as 2026-01-01 or -30d. By default it"
+                " begins as a first run does."
+            ),
+            metavar="MOMENT",
+        ),
+    ] = "",
+    parent: Annotated[
+        str,
+        typer.Option(
+            help=(
+                "Only the list of this parent begins again: the key or the ID of its"
+                " record, or its value."
+            ),
+            metavar="KEY",
+        ),
+    ] = "",
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let the next run of a sync line begin again. Its records stay."""
+    application = open_application()
+    find_line(application, name)
+    moment = since
+    if since and not since.isdecimal() and not since.startswith("-"):
+        moment = iso_moment(parse_time(since, "--since"))
+    begin = f"at {moment}" if moment else "as a first one"
+    of_parent = f" for the parent {parent}" if parent else ""
+    confirm(f"Let the next run of {name} begin {begin}{of_parent}?", yes=yes)
+    stored, parents = application.lines.reset(
+        administration_of(application), name, moment, parent
+    )
+    if as_json:
+        print_json({"line": name, "since": stored or None, "parents": parents})
+    else:
+        begin = f"at {stored}" if stored else "as a first one"
+        print_line(f"reset: {name}, the next run begins {begin}{of_parent}")
 
 
 @lines_app.command("rename")

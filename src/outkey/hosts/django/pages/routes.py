@@ -127,6 +127,7 @@ PAGES: Mapping[type[Model], tuple[tuple[str, View, str], ...]] = {
             "syncline_version",
         ),
         ("<int:record>/rename/", lines.rename_page, "syncline_rename"),
+        ("<int:record>/reset/", lines.reset_page, "syncline_reset"),
         ("<int:record>/delete/", lines.delete_page, "syncline_delete"),
         ("<int:record>/sample/", line_page.sample_page, "syncline_sample"),
         ("<int:record>/run/", runs.start, "syncline_run"),

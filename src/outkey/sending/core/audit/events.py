@@ -48,6 +48,7 @@ class Tag(StrEnum):
     LINE_PAUSED = "api:line:paused"
     LINE_RESUMED = "api:line:resumed"
     LINE_SHAPE_ACCEPTED = "api:line:shape_accepted"
+    LINE_RESET = "api:line:reset"
     LINE_SAMPLED = "api:line:sampled"
     LINE_CHECKED = "api:line:checked"
     DATABASE_SAVED = "api:database:kept"

@@ -11,6 +11,7 @@
     retry_later  FAILED → WAITING
     cancel       WAITING, RUNNING → CANCELLED
     pause        RUNNING → WAITING, FAILED (line_paused)
+    reset        WAITING, FAILED → the same, without a position
 
 A running run has a lease that every checkpoint extends; a process that does not extend
 it counts as killed. A function returns the run as it is to be written, in the next
@@ -257,6 +258,11 @@ def pause(run: Run, now: float) -> Run:
     return _next(run, state=RunState.FAILED, ended_at=now, cause=PAUSED)
 
 
+def reset(run: Run) -> Run:
+    """Let a run that waits or has failed not be continued where it was."""
+    return _next(run, position={})
+
+
 def repair(run: Run, by: str) -> Run:
     """Name the run that has repaired what an ended run rejected."""
     return _next(run, repaired_by=by)
@@ -326,17 +332,22 @@ def refusal(stored: Run | None) -> RunStopped:
     return RunStopped(reason=TAKEN_OVER)
 
 
-def next_start(complete: Run | None, now: float, full_every: float) -> Start:
+def next_start(complete: Run | None, now: float, request: RunRequest) -> Start:
     """Return where the run after the last complete one starts.
 
     A run without `since` reads everything. It is due when the last such run is older
-    than `full_every`.
+    than `full_every`, and when a clock that was ahead made the last run store a moment
+    that is still to come.
     """
     if complete is None:
         return Start("", now)
     since = complete.cursor or complete.since
+    full_every = request.full_every
     is_due = full_every > 0 and not is_recent(complete.full_at, now, full_every)
-    return Start("", now) if is_due or not since else Start(since, complete.full_at)
+    is_ahead = request.by_clock and not is_possible(complete.started_at, now)
+    if is_due or is_ahead or not since:
+        return Start("", now)
+    return Start(since, complete.full_at)
 
 
 def _next(run: Run, **changes: Any) -> Run:  # noqa: ANN401 - fields of Run

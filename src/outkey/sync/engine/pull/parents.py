@@ -123,6 +123,7 @@ class ParentStates:
         self._turn = turn
         only = progress.sync.for_each.only
         self._skips = only is ParentRecords.CHANGED
+        self._reset_value = progress.ports.runs.reset_value(progress.run.line)
 
     @property
     def are_stored(self) -> bool:
@@ -153,7 +154,7 @@ class ParentStates:
         if run.is_full:
             return ""
         is_known = state.full_at == run.full_at
-        return state.since if is_known else ""
+        return state.since if is_known else self._reset_value
 
     def verdict(self, parent: Parent, state: ParentState) -> Verdict:
         """Return what the run does with a parent."""

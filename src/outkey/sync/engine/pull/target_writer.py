@@ -83,7 +83,7 @@ class TargetWriter:
                 )
         for target, columns in self.targets():
             columns.finish(progress.note_change, dry_run=run.dry_run)
-            if run.dry_run or run.retry_of:
+            if not run.is_ordinary:
                 continue
             for note in self._records.complete(
                 target,

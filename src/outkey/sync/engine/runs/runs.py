@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from outkey.sync.ports.sync import LineSource, RunRows
 
 MAX_DUE = 5000
+STATES_OF_LINE = (StateKind.PAUSED_LINE, StateKind.LINE_START, StateKind.LINE_SHAPE)
+UNDONE = frozenset({RunState.WAITING, RunState.FAILED})  # may be continued
 CANCEL_TRIES = 20  # a run that is cancelled may save a page at the same moment
 PRUNE_BATCH = 500
 FOLLOW_SECONDS = 1.0
@@ -165,7 +167,11 @@ class Runs:
 
     def finish(self, run: Run) -> Run:
         """Store how a run ended; RunStopped if it was cancelled or taken over."""
-        return self._write(run, run_states.finish(run, self._database.now()))
+        is_of_line = run.is_ordinary and not run.is_received
+        with self._database.transaction():
+            if run.state is RunState.DONE and is_of_line:
+                self.end_reset(run.line)
+            return self._write(run, run_states.finish(run, self._database.now()))
 
     def discard(self, run: Run) -> None:
         """Delete a run that was not begun in the end, and has nothing to show."""
@@ -317,7 +323,7 @@ class Runs:
 
     def _start_of_retry(self, request: RunRequest, now: float) -> Start:
         complete = self._complete(request.line, request.digest)
-        since = run_states.next_start(complete, now, request.full_every).since
+        since = self._next_start(complete, request, now).since
         return Start(since, complete.full_at if complete else 0.0)
 
     def _requested_retry(self, retry_id: str) -> Run:
@@ -530,10 +536,39 @@ class Runs:
             self._change(run.id, run_states.pause)
 
     def rename_line(self, line: str, new_name: str) -> None:
-        """Move the pause of a line to its new name."""
-        paused = self._states.read(StateKind.PAUSED_LINE, [line])
-        for state in paused.values():
-            self._states.put(StateKind.PAUSED_LINE, {new_name: state.value, line: None})
+        """Move the pause, the reset and the shape of a line to its new name."""
+        for kind in STATES_OF_LINE:
+            for state in self._states.read(kind, [line]).values():
+                self._states.put(kind, {new_name: state.value, line: None})
+
+    def reset_line(self, line: str, since: str) -> None:
+        """Let the next run of a line begin at a stored value; "": as a first one.
+
+        It is so until a run of the line is complete. LineBusy while a run is active.
+        """
+        request = self._request(line, "", dry_run=False)
+        with self._database.transaction():
+            now = self._database.now()
+            self._end_killed(line, now, dry_run=False)
+            run = self._waiting(request) or self._last(request)
+            if run is not None and run.state in UNDONE:
+                self._swap(run, run_states.reset(run))
+            facts = {"since": since, "at": now}
+            self._states.put(StateKind.LINE_START, {line: facts})
+
+    def reset_value(self, line: str) -> str:
+        """Return where a line was reset to, until a run of it is complete; or ""."""
+        return self._reset_of(line) or ""
+
+    def full_at(self, line: str) -> float:
+        """Return when the last complete run began that read everything; 0.0: none."""
+        complete = self._complete(line)
+        return complete.full_at if complete else 0.0
+
+    def end_reset(self, line: str) -> None:
+        """Let the next run of a line begin where the last complete one was."""
+        if self._reset_of(line) is not None:
+            self._states.put(StateKind.LINE_START, {line: None})
 
     def resume_lines(self, *lines: str) -> None:
         """Let runs of these lines begin again."""
@@ -647,7 +682,21 @@ class Runs:
 
     def _start(self, request: RunRequest, now: float) -> Start:
         complete = self._complete(request.line, request.digest)
-        return run_states.next_start(complete, now, request.full_every)
+        return self._next_start(complete, request, now)
+
+    def _next_start(
+        self, complete: Run | None, request: RunRequest, now: float
+    ) -> Start:
+        """Return where the next run starts: after a reset where that says."""
+        since = self._reset_of(request.line)
+        if since is None:
+            return run_states.next_start(complete, now, request)
+        return Start(since, complete.full_at if complete and since else now)
+
+    def _reset_of(self, line: str) -> str | None:
+        """Return where a line was reset to, "" for a first run; None if it was not."""
+        reset = self._states.read(StateKind.LINE_START, [line]).get(line)
+        return None if reset is None else str(reset.value["since"])
 
     def _complete(self, line: str, digest: str = "") -> Run | None:
         states = (RunState.DONE,)

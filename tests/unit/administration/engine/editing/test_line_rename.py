@@ -57,8 +57,12 @@ def test_a_pause_and_a_pair_follow_their_line() -> None:
     settings = host.application.sync_settings
     settings.put((), [Pair("both", "people", "send"), Pair("other", "a", "b")])
     host.application.runs.pause_line("people")
+    host.application.runs.reset_line("people", "2026")
     rename(host, "staff")
     assert host.application.runs.paused_lines() == {"staff"}
+    dry = host.application.runs.begin("staff", "ada", dry_run=True)
+    assert dry.since == "2026"
+    host.application.runs.cancel(dry.id)
     assert settings.pairs() == {
         "both": Pair("both", "staff", "send"),
         "other": Pair("other", "a", "b"),

@@ -320,6 +320,10 @@ def test_a_run_ends_now_whatever_its_process_wrote(ended_at: float | None) -> No
     assert done.due_at is None
 
 
+def every(seconds: float) -> RunRequest:
+    return RunRequest("contacts", "digest", "ada", full_every=seconds)
+
+
 def test_an_incremental_run_starts_where_the_last_complete_one_was() -> None:
     for complete, start in (
         (None, Start("", NOW)),
@@ -327,15 +331,24 @@ def test_an_incremental_run_starts_where_the_last_complete_one_was() -> None:
         (run(since="2026", full_at=5.0), Start("2026", 5.0)),  # nothing was new
         (run(full_at=5.0), Start("", NOW)),
     ):
-        assert run_states.next_start(complete, NOW, 0.0) == start
+        assert run_states.next_start(complete, NOW, every(0.0)) == start
 
 
 def test_a_full_run_is_due_when_the_last_one_is_old_enough() -> None:
     complete = run(cursor="2027", full_at=NOW - 60.0)
-    assert run_states.next_start(complete, NOW, 60.1).since == "2027"
-    assert run_states.next_start(complete, NOW, 60.0) == Start("", NOW)
+    assert run_states.next_start(complete, NOW, every(60.1)).since == "2027"
+    assert run_states.next_start(complete, NOW, every(60.0)) == Start("", NOW)
     ahead = replace(complete, full_at=NOW + 7200)  # by a clock that was ahead
-    assert run_states.next_start(ahead, NOW, 86_400.0) == Start("", NOW)
+    assert run_states.next_start(ahead, NOW, every(86_400.0)) == Start("", NOW)
+
+
+def test_a_moment_that_a_clock_stored_when_it_was_ahead_is_not_continued_from() -> None:
+    request = replace(every(0.0), by_clock=True)
+    complete = replace(run(cursor="2027", full_at=5.0), started_at=NOW + 59.0)
+    assert run_states.next_start(complete, NOW, request) == Start("2027", 5.0)
+    ahead = replace(complete, started_at=NOW + 61.0)
+    assert run_states.next_start(ahead, NOW, request) == Start("", NOW)
+    assert run_states.next_start(ahead, NOW, every(0.0)) == Start("2027", 5.0)
 
 
 def test_a_run_that_was_deleted_with_its_line_counts_as_taken_over() -> None:

@@ -442,6 +442,17 @@ def test_a_shape_that_was_accepted_during_a_run_is_not_overwritten() -> None:
     assert shape_of(made) == accepted
 
 
+def test_a_shape_follows_its_line_to_a_new_name_and_may_be_unreadable() -> None:
+    made = fake_sync(responses=Api(people(1, 2)))
+    made.run()
+    recorded = shape_of(made)
+    made.runs.rename_line("contacts", "people")
+    assert made.runs.shapes.get("people") == recorded
+    assert shape_of(made) == LineShape()
+    made.runs.rename_line("nothing", "something")
+    assert LineShape.from_facts({"source": "x"}) == LineShape()
+
+
 MAPPED = (
     FieldMapping("join(' ', [first, \"last name\"])", "name"),
     FieldMapping("address.zip || 'none'", "born"),

@@ -613,3 +613,38 @@ def reset(orders: Shop, since: str = "", parent: str = "") -> tuple[str, int]:
     )
     office = SimpleNamespace(note=lambda *_, **__: None)
     return actions.reset(cast("Administration", office), "items", since, parent)
+
+
+def test_after_a_reset_every_list_is_requested_again() -> None:
+    orders = shop(replace(SINCE, for_each=CHANGED.for_each), {"a": items(1, t="5")})
+    orders.run()
+    assert orders.run().counts.parents.skipped == 3
+    assert reset(orders) == ("", 3)
+    orders.api.since.clear()
+    assert orders.run().counts.parents == ParentCounts(done=1, missing=2)
+    assert orders.api.since == [""] * 4
+    # A moment holds for all of them, also for those that nothing is known of.
+    assert reset(orders, "4") == ("4", 3)
+    orders.api.since.clear()
+    orders.run()
+    assert orders.api.since == ["4"] * 4
+
+
+@pytest.mark.parametrize("parent", ["a", "1"])
+def test_a_reset_of_one_parent_concerns_its_list_only(parent: str) -> None:
+    orders = shop(SINCE, {"a": items(1, t="5"), "b": items(1, t="3"), "c": []})
+    orders.run()
+    for since in ("", "4"):
+        assert reset(orders, since, parent) == (since, 1)
+        orders.api.since.clear()
+        orders.run()
+        assert orders.api.since == [since, since, "3", "3", ""]
+
+
+def test_a_reset_of_a_parent_that_is_not_there_is_refused() -> None:
+    values = replace(ITEMS, for_each=ForEach(values=("DE",)))
+    assert reset(shop(values), parent="DE") == ("", 1)
+    for sync in (ITEMS, values, replace(ITEMS, for_each=ForEach())):
+        with pytest.raises(ConfigError) as caught:
+            reset(shop(sync), parent="unknown")
+        assert caught.value.field == "parent"

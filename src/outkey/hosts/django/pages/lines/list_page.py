@@ -184,6 +184,33 @@ def rename_page(request: HttpRequest, record: int) -> HttpResponse:
     return page(request, "outkey/line_rename.html", context, status=status)
 
 
+def reset_page(request: HttpRequest, record: int) -> HttpResponse:
+    """Ask where the next run of a sync line begins, and reset the line."""
+    require(request, Permission.RUN_LINE)
+    row = get_object_or_404(models.SyncLine, pk=record)
+    own_url = reverse("admin:outkey_syncline_change", args=[row.pk])
+    since = request.POST.get("since", "").strip()
+    error = None
+    if request.method == "POST":
+        administration = administration_for(request.user)
+        try:
+            installation().lines.reset(administration, row.name, since)
+        except ConfigError as problem:
+            error = problem
+        else:
+            messages.success(request, _("The sync line %s was reset.") % row.name)
+            return HttpResponseRedirect(own_url)
+    context = {
+        "title": _("Reset %s") % row.name,
+        "old_name": row.name,
+        "own_url": own_url,
+        "since": since,
+        "error": error,
+    }
+    status = 422 if error else 200
+    return page(request, "outkey/line_reset.html", context, status=status)
+
+
 @require_POST
 def pause(request: HttpRequest, record: int) -> HttpResponse:
     """Pause a sync line, or resume a paused one."""
