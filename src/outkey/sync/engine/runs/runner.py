@@ -73,6 +73,7 @@ from outkey.sync.engine.forms.suggesting import (
 from outkey.sync.engine.pairs.agreements import Agreements
 from outkey.sync.engine.pairs.pull import pull_of_pair
 from outkey.sync.engine.pairs.push import push_of_pair
+from outkey.sync.engine.pull.job import JobPull, job_expressions
 from outkey.sync.engine.pull.page_requests import every_expression
 from outkey.sync.engine.pull.pull import Pull, pull_from_api
 from outkey.sync.engine.pull.received_pull import ReceivedPage, pull_of_deliveries
@@ -355,6 +356,8 @@ class SyncRunner:
         pair = self._pair_of(vouched)
         progress = RunInProgress(self._ports, vouched, note)
         if plan.sync.direction is Direction.PULL:
+            if plan.sync.job:
+                return JobPull(progress)
             if pair is None:
                 return pull_from_api(progress)
             return pull_of_pair(progress, pair)
@@ -473,6 +476,8 @@ class SyncRunner:
                 findings.append(INVALID_SCHEDULE.finding_from(error))
         is_pull = sync.direction is Direction.PULL
         paths = every_expression(sync) if is_pull else push_expressions(sync)
+        if is_pull and sync.job:
+            paths = paths | job_expressions(sync.job)
         for field, expression in paths.items():
             try:
                 ports.finder.compile(expression, field=field)
