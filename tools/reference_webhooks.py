@@ -70,7 +70,7 @@ def scheme_cells(scheme: WebhookScheme) -> tuple[str, ...]:
     ]
     return (
         f"`{scheme.name}`",
-        scheme.label,
+        str(scheme.choice),
         verification(scheme),
         ", ".join(f"`{name}`" for name in scheme.signature_headers),
         f"{timestamp.tolerance} s" if timestamp else "",

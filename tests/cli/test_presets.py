@@ -8,7 +8,8 @@ METABASE = ("new", "reports", "--preset", "metabase", "--method", "api_key")
 def test_presets_are_listed_searched_and_shown(outkey: Terminal) -> None:
     listed = outkey("preset", "list", "--json").json
     assert len(listed) >= 100
-    assert {*listed[0]} == {"name", "title", "methods", "checked"}
+    keys = {"name", "title", "methods", "checked", "ends", "successor"}
+    assert {*listed[0]} == keys
     assert "stripe" in {preset["name"] for preset in listed}
     found = outkey("preset", "list", "weather").out
     assert "OpenWeather" in found

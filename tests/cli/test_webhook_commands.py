@@ -325,6 +325,23 @@ def test_the_commands_without_a_server(shop: Terminal, tmp_path: Path) -> None:
     assert shop("webhook", "list", OUTKEY_WEBHOOK_MEBIBYTES="26").code == 2
 
 
+def test_a_scheme_that_ends_is_listed_and_a_finding_of_its_webhooks(
+    outkey: Terminal, tmp_path: Path
+) -> None:
+    schemes = {row["name"]: row for row in outkey("webhook", "schemes", "--json").json}
+    assert schemes["highlevel"]["ends"] == "2026-07-01"
+    assert schemes["highlevel"]["successor"] == "highlevel_v2"
+    assert "instead: highlevel_v2" in outkey("webhook", "schemes").out
+    file = tmp_path / "crm.toml"
+    file.write_text(DOCUMENT.replace('"shopify"', '"highlevel"'))
+    assert outkey("apply", str(file)).code == 0
+    shown = outkey("webhook", "show", "shop", "--json").json
+    assert "H009" in {found["id"] for found in shown["findings"]}
+    found = outkey("doctor", "--json").json["findings"]
+    ending = next(each for each in found if each["id"] == "H009")
+    assert (ending["level"], ending["field"]) == ("warning", "scheme")
+
+
 def test_a_sample_to_a_paused_webhook_leads_to_its_state(
     shop: Terminal, sender: Sender, tmp_path: Path
 ) -> None:

@@ -123,6 +123,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "webhook": ("outkey webhook list", "outkey webhook inbox shop --state failed"),
     "webhook list": ("outkey webhook list",),
+    "webhook schemes": ("outkey webhook schemes", "outkey webhook schemes --json"),
     "webhook show": (
         "outkey webhook show shop",
         "outkey webhook show shop --delivery 7 --body",

@@ -186,10 +186,10 @@ def schemes_of_inputs() -> dict[str, list[str]]:
     return users
 
 
-def offered_schemes() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+def offered_schemes() -> tuple[list[tuple[str, Text]], list[tuple[str, str]]]:
     """Return names and labels: of known senders by label, and of custom schemes."""
     senders = [
-        (name, scheme.label) for name, scheme in SCHEMES.items() if name not in CUSTOM
+        (name, scheme.choice) for name, scheme in SCHEMES.items() if name not in CUSTOM
     ]
     custom = [(name, SCHEMES[name].label) for name in CUSTOM]
     return sorted(senders, key=lambda sender: sender[1].lower()), custom

@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 from outkey.administration.core.policy.policy import Policy
-from outkey.administration.core.presets.endings import Ending
+from outkey.foundation.core.endings import Ending
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.fields.choices import (
     AuthenticationType,
@@ -39,8 +39,6 @@ from outkey.sending.core.request.headers import looks_like_credential
 
 HOUR_SECONDS = 3_600
 MAX_DAYS = 36_500
-# Replacing an API takes longer than replacing a token.
-ENDING_DAYS = 183
 FAILING_REFUSALS = 3  # in a row
 ANY_NAME = "NAME"  # in the commands of texts about no configuration in particular
 Facts = TypeVar("Facts")
@@ -116,6 +114,7 @@ class FindingPlace(NamedTuple):
 
     field: str | None = None
     detail: str | None = None  # a `Text` unless it is a name or number
+    level: Level | None = None  # None: that of its check
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,21 +124,21 @@ class PostureCheck(Check, Generic[Facts]):
     area: Area
     find: Callable[[Facts], Iterable[FindingPlace]]
 
-    def level_for(self, blocking: Iterable[str]) -> Level:
-        """Return the level of its findings: what the policy blocks is an error."""
-        return Level.ERROR if self.id in blocking else self.level
+    def level_for(self, blocking: Iterable[str], own: Level | None = None) -> Level:
+        """Return the level of a finding: what the policy blocks is an error."""
+        return Level.ERROR if self.id in blocking else own or self.level
 
     def findings(
         self, facts: Facts, blocking: Iterable[str] = (), name: str = ANY_NAME
     ) -> Iterator[Finding]:
         """Yield the findings; `name` is that of the configuration, for commands."""
-        level = self.level_for(blocking)
         for place in self.find(facts):
             message, hint = self.texts(name=name)
             if place.detail is not None:
                 message = Text(
                     "{message}: {detail}", message=message, detail=place.detail
                 )
+            level = self.level_for(blocking, place.level)
             yield Finding(self.id, level, message, hint, place.field)
 
 
@@ -367,10 +366,10 @@ def preset_corrected(facts: ConfigurationFacts) -> list[FindingPlace]:
 def preset_ends(facts: ConfigurationFacts) -> list[FindingPlace]:
     """Look for a provider that stops the API or the way to authenticate."""
     ending = facts.preset_ending
-    if ending is None or ending.day is None:
+    level = ending.level(facts.now) if ending else None
+    if ending is None or level is None:
         return []
-    is_near = days_left(ending.day, facts.now) <= ENDING_DAYS
-    return _finding_if(is_near, "preset", ending.words)
+    return [FindingPlace("preset", ending.words, level)]
 
 
 def failing(facts: ConfigurationFacts) -> Iterator[FindingPlace]:

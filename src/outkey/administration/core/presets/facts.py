@@ -1,7 +1,7 @@
 """Presets as programs read them, in JSON."""
 
-from outkey.administration.core.presets.endings import Ending
 from outkey.administration.core.presets.presets import Preset, Variable
+from outkey.foundation.core.endings import ending_facts
 
 
 def preset_facts(preset: Preset) -> dict[str, object]:
@@ -11,6 +11,7 @@ def preset_facts(preset: Preset) -> dict[str, object]:
         "title": preset.title,
         "methods": [*preset.methods],
         "checked": str(preset.checked),
+        **ending_facts(preset.ending),
     }
 
 
@@ -29,13 +30,12 @@ def whole_facts(preset: Preset) -> dict[str, object]:
             for evidence in preset.evidence
         },
         "rotation": preset.rotation.facts(),
-        **_ending_facts(preset.ending),
         "notes": preset.notes,
         "sources": [source.line for source in preset.sources],
         "methods": {
             method.name: {
                 "title": method.title,
-                **_ending_facts(method.ending),
+                **ending_facts(method.ending),
                 "variables": {
                     variable.name: _variable_facts(variable)
                     for variable in preset.variables_of(method)
@@ -55,13 +55,4 @@ def _variable_facts(variable: Variable) -> dict[str, object]:
         "help": variable.help,
         "example": variable.example,
         "default": variable.default,
-    }
-
-
-def _ending_facts(ending: Ending | None) -> dict[str, object]:
-    """Return when something ends, and what replaces it."""
-    day = ending.day if ending else None
-    return {
-        "ends": None if day is None else str(day),
-        "successor": ending.successor if ending else "",
     }

@@ -11,11 +11,6 @@ from datetime import date
 from difflib import get_close_matches
 from typing import Any
 
-from outkey.administration.core.presets.endings import (
-    Ending,
-    read_ending,
-    soonest,
-)
 from outkey.administration.core.presets.rotation import Rotation, read_rotation
 from outkey.administration.core.presets.sources import (
     SURENESS,
@@ -26,6 +21,11 @@ from outkey.administration.core.presets.sources import (
     read_source,
     stated_facts,
     weakest_kind,
+)
+from outkey.foundation.core.endings import (
+    Ending,
+    read_ending,
+    soonest,
 )
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.field_kinds import CONTROL, refuse_unknown_keys

@@ -116,11 +116,16 @@ class Webhooks:
 
     def findings(self, stored: StoredWebhook) -> list[Finding]:
         """Return what is wrong with a webhook, and what happened to it."""
-        from outkey.webhooks.core.settings.checks import handler_findings  # noqa: PLC0415
+        from outkey.webhooks.core.settings.checks import (  # noqa: PLC0415
+            ending_findings,
+            handler_findings,
+        )
 
+        ports = self.ports()
         return [
-            *self.ports().settings.findings(stored),
+            *ports.settings.findings(stored),
             *handler_findings(stored.webhook, self.listed_handlers),
+            *ending_findings(stored.webhook, ports.database.now()),
             *self._watch().findings(stored),
         ]
 

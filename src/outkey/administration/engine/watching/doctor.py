@@ -19,9 +19,9 @@ from outkey.administration.core.findings.posture import (
     facts_from_settings,
     installation_posture,
 )
-from outkey.administration.core.presets.endings import Ending
 from outkey.administration.engine.watching.audit_trail import AuditTrail, RowsWrapper
 from outkey.administration.ports.installation import Presets, VouchedRows
+from outkey.foundation.core.endings import Ending
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.moments import day_of

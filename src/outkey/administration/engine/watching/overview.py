@@ -177,8 +177,9 @@ class WeaknessSurvey:
         blocking = self._policy.blocking.get(summary.environment, ())
         for check in CONFIGURATION_CHECKS:
             # Once for each configuration, in however many places it is found.
-            for _place in check.find(facts):
-                self._names[check.level_for(blocking), check].append(summary.name)
+            for place in check.find(facts):
+                level = check.level_for(blocking, place.level)
+                self._names[level, check].append(summary.name)
                 break
 
     def weaknesses(self) -> list[Weakness]:

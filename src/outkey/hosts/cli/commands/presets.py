@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from outkey.administration.core.presets.endings import Ending
 from outkey.administration.core.presets.facts import preset_facts, whole_facts
 from outkey.administration.core.presets.presets import (
     Preset,
     PresetMethod,
     similar_presets,
 )
+from outkey.foundation.core.endings import Ending
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text, join_texts
 from outkey.hosts.cli.declaring import Commands

@@ -78,6 +78,21 @@ def list_webhooks(*, as_json: AsJson = False) -> None:
     _print_public_url_hint(application)
 
 
+@webhooks_app.command("schemes")
+def list_schemes(*, as_json: AsJson = False) -> None:
+    """List the schemes: how senders sign, and which of them end."""
+    from outkey.webhooks.core.schemes.schemes import SCHEMES
+
+    if as_json:
+        print_json([scheme.facts() for scheme in SCHEMES.values()])
+        return
+    rows = (
+        (scheme.name, scheme.label, str(scheme.ending.words) if scheme.ending else "")
+        for scheme in SCHEMES.values()
+    )
+    print_table(("Scheme", "Sender", "Ends"), rows)
+
+
 @webhooks_app.command("show")
 def show_webhook(
     name: Name,

@@ -4,7 +4,9 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from outkey.foundation.core.endings import Ending, ending_facts
 from outkey.foundation.core.fields.choices import Choice
+from outkey.foundation.core.text import Text
 
 PLACE = re.compile(r"(\{[a-z]+\})")
 TOPIC = re.compile(
@@ -174,6 +176,22 @@ class WebhookScheme:
     reply_body: str = ""
     # With a public key as the secret, another scheme verifies: Standard Webhooks v1a.
     with_public_key: "WebhookScheme | None" = None
+    ending: Ending | None = None  # its successor is the name of another scheme
+
+    @property
+    def choice(self) -> Text:
+        """The label where schemes are chosen, with the day on which it ends."""
+        if self.ending is None or self.ending.day is None:
+            return Text("{title}", title=self.label)
+        return Text("{title} (until {day})", title=self.label, day=self.ending.day)
+
+    def facts(self) -> dict[str, object]:
+        """Return the scheme as a list shows it."""
+        return {
+            "name": self.name,
+            "title": self.label,
+            **ending_facts(self.ending),
+        }
 
     @property
     def signs_url(self) -> bool:

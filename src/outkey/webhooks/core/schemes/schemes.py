@@ -4,7 +4,9 @@ The header names of a row are also how a delivery of another sender is recognize
 """
 
 from dataclasses import replace
+from datetime import date
 
+from outkey.foundation.core.endings import Ending
 from outkey.webhooks.core.schemes.scheme import (
     HandshakeKind,
     KeyForm,
@@ -447,6 +449,7 @@ ROWS: tuple[WebhookScheme, ...] = (
         key=KeyForm.PUBLIC_DER,
         id_path="webhookId",
         type_path="type",
+        ending=Ending(date(2026, 7, 1), "highlevel_v2"),
     ),
     WebhookScheme(
         name="highlevel_v2",

@@ -1,7 +1,7 @@
 """Checks of a webhook: mistakes and risks."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from outkey.foundation.core.errors import SecretMissing, SecretUnreadable
 from outkey.foundation.core.findings.checks import Check, Finding, Level
@@ -90,8 +90,15 @@ HANDLER_UNLISTED = Check(
     "the operator has not listed the function {name}, so that every delivery fails",
     "Add it, or its module, to OUTKEY_WEBHOOK_HANDLERS.",
 )
-SECRET_OF_OTHER_SCHEME = Check(
+SCHEME_ENDS = Check(
     "H009",
+    Level.WARNING,  # a notice while the day is far away
+    "the sender signs with this scheme until {day}",
+    "Change the scheme to {successor} as soon as the sender signs with it, and enter"
+    " its secret or key: outkey webhook secret {name}.",
+)
+SECRET_OF_OTHER_SCHEME = Check(
+    "H017",
     Level.ERROR,
     "the secret was entered for another scheme, so that every delivery is refused",
     "If it is meant for this scheme, enter it again with outkey webhook secret {name},"
@@ -222,6 +229,19 @@ def handler_findings(
     name = webhook.handler
     if name and not is_allowed_handler(name, listed_handlers):
         yield HANDLER_UNLISTED.finding("handler", name=name)
+
+
+def ending_findings(webhook: Webhook, now: float) -> Iterator[Finding]:
+    """Yield a finding if the sender stops what the deliveries are verified by."""
+    scheme = scheme_of(webhook)
+    ending = scheme.ending if scheme else None
+    level = ending.level(now) if ending else None
+    if ending is None or level is None:
+        return
+    finding = SCHEME_ENDS.finding(
+        "scheme", day=ending.day, successor=ending.successor, name=webhook.name
+    )
+    yield replace(finding, level=level)
 
 
 def id_findings(webhook: Webhook) -> Iterator[Finding]:

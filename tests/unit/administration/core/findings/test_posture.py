@@ -24,9 +24,9 @@ from outkey.administration.core.findings.posture import (
 from outkey.administration.core.policy.blocking import refuse_blocked
 from outkey.administration.core.policy.parsing import parse_policy
 from outkey.administration.core.policy.policy import Policy
-from outkey.administration.core.presets.endings import Ending
 from outkey.administration.engine.watching.audit_trail import AuditTrail
 from outkey.administration.engine.watching.doctor import Doctor
+from outkey.foundation.core.endings import Ending
 from outkey.foundation.core.errors import ConfigError, PolicyError, ScriptFailed
 from outkey.foundation.core.findings.checks import Finding, Level
 from outkey.foundation.core.moments import day_of
@@ -181,7 +181,7 @@ PLANTED: list[tuple[ConfigurationFacts, str, str | None]] = [
         "preset",
     ),
     (
-        subject(preset_ending=Ending(day_of(NOW + 183 * DAY), "OAuth 2.0")),
+        subject(preset_ending=Ending(day_of(NOW + 180 * DAY), "OAuth 2.0")),
         "P-preset-ends",
         "preset",
     ),
@@ -563,10 +563,25 @@ def test_the_doctor_warns_months_before_a_provider_stops_a_method() -> None:
     assert ("acme", "P-preset-ends") not in Runtime(sound(preset="gone", **used)).ids()
 
 
-def test_an_end_that_is_far_away_is_no_finding() -> None:
-    ending = Ending(day_of(NOW + 184 * DAY), "OAuth 2.0")
-    facts = subject(preset_ending=ending)
+@pytest.mark.parametrize(
+    ("days", "level"),
+    [(181, None), (180, "notice"), (31, "notice"), (30, "warning"), (-9, "warning")],
+)
+def test_an_end_is_a_notice_for_months_and_then_a_warning(
+    days: int, level: str | None
+) -> None:
+    facts = subject(preset_ending=Ending(day_of(NOW + days * DAY), "OAuth 2.0"))
+    found = {found.id: found.level for found in configuration_posture(facts)}
+    assert found.get("P-preset-ends") == level
+
+
+def test_an_end_of_no_known_day_is_no_finding_and_a_blocked_one_an_error() -> None:
+    facts = subject(preset_ending=Ending(None, "OAuth 2.0"))
     assert "P-preset-ends" not in {found.id for found in configuration_posture(facts)}
+    policy = Policy(blocking={"production": frozenset({"P-preset-ends"})})
+    facts = subject(preset_ending=Ending(day_of(NOW), "OAuth 2.0"), policy=policy)
+    found = {found.id: found.level for found in configuration_posture(facts)}
+    assert found["P-preset-ends"] == "error"
 
 
 def test_the_doctor_knows_when_the_preset_of_a_configuration_was_corrected() -> None:

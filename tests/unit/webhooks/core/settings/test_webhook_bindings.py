@@ -47,7 +47,7 @@ def test_a_changed_scheme_refuses_the_secret_until_it_is_entered_again() -> None
     assert hooks.refused() == {"secret_of_other_scheme": 1}
     stored = hooks.settings.get("shop")
     assert hooks.settings.open_secrets(stored).current is None
-    assert finding_ids(hooks) == ["H009"]
+    assert finding_ids(hooks) == ["H017"]
     with pytest.raises(SecretRebindRequired, match="another scheme"):
         hooks.settings.secret_to_sign(stored)
     hooks.changes.set_secret("shop", Secret(KEY))
@@ -85,7 +85,7 @@ def test_a_webhook_of_the_previous_version_keeps_its_secret_until_it_changes() -
     hooks.apply(GITHUB)
     stored = hooks.settings.get("shop")
     assert stored.bound[SECRET] == stored.bound[PREVIOUS] == "shopify"
-    assert finding_ids(hooks) == ["H009", "H010"]
+    assert finding_ids(hooks) == ["H017", "H010"]
 
 
 def test_a_previous_secret_of_another_scheme_is_not_accepted_and_named() -> None:
@@ -104,9 +104,9 @@ def test_a_verify_token_of_another_scheme_is_named() -> None:
     hooks = Hooks(meta)
     hooks.changes.set_secret("shop", Secret("verify"), VERIFY_TOKEN)
     hooks.apply(meta.replace('"meta"', '"whatsapp"'))
-    assert finding_ids(hooks) == ["H009", "H011"]
+    assert finding_ids(hooks) == ["H017", "H011"]
     hooks.apply(DOCUMENT)  # this scheme has none
-    assert finding_ids(hooks) == ["H009"]
+    assert finding_ids(hooks) == ["H017"]
 
 
 def test_a_reference_is_bound_until_a_document_names_it_again(
@@ -119,7 +119,7 @@ def test_a_reference_is_bound_until_a_document_names_it_again(
     stored = hooks.settings.get("shop")
     assert stored.webhook.secret == "env:HOOK_KEY"
     assert hooks.receive(signed()).status == 401
-    assert finding_ids(hooks) == ["H009"]
+    assert finding_ids(hooks) == ["H017"]
     named = DOCUMENT.replace('scheme = "shopify"', NAMED.format("shopify"))
     applied = hooks.apply(named)
     assert isinstance(applied, Applied)
@@ -139,7 +139,7 @@ def test_applying_another_scheme_says_what_becomes_of_the_secret() -> None:
     applied = hooks.apply(DOCUMENT, dry_run=True)
     assert isinstance(applied, Applied)
     found = [(finding.id, str(finding.level)) for _, finding in applied.findings]
-    assert found == [("H009", "warning")]
+    assert found == [("H017", "warning")]
 
 
 def test_an_offered_secret_is_shown_for_the_scheme_that_it_was_offered_for() -> None:

@@ -1,4 +1,4 @@
-"""When a provider stops an API or a way to authenticate, and what replaces it."""
+"""When a provider stops an API, a way to authenticate or to sign, and what follows."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,13 @@ from datetime import date
 from typing import Any
 
 from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.text import Text
+
+# Replacing an API takes longer than replacing a token.
+NOTICE_DAYS = 180
+WARNING_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,24 @@ class Ending:
             day=self.day,
             successor=self.successor,
         )
+
+    def level(self, now: float) -> Level | None:
+        """Return how much the ending matters now; None while it is far away."""
+        if self.day is None:
+            return None
+        days = (self.day - day_of(now)).days
+        if days > NOTICE_DAYS:
+            return None
+        return Level.NOTICE if days > WARNING_DAYS else Level.WARNING
+
+
+def ending_facts(ending: Ending | None) -> dict[str, object]:
+    """Return when something ends, and what replaces it, as programs read it."""
+    day = ending.day if ending else None
+    return {
+        "ends": None if day is None else str(day),
+        "successor": ending.successor if ending else "",
+    }
 
 
 def read_ending(table: Mapping[str, Any], place: str = "") -> Ending | None:
