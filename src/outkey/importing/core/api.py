@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.field_kinds import check_method
@@ -12,7 +12,12 @@ from outkey.foundation.core.text import Text
 from outkey.importing.core.authorization import authorization, encoded_pair
 from outkey.importing.core.drafting import Drafter
 from outkey.importing.core.reading_calls import only_reads
-from outkey.importing.core.report import ImportedConfiguration, ImportReport, shown_name
+from outkey.importing.core.report import (
+    ImportedConfiguration,
+    ImportReport,
+    shown_name,
+    unique,
+)
 from outkey.importing.core.seen import (
     Auth,
     AwsAuth,
@@ -42,7 +47,7 @@ from outkey.sending.core.configuration.placeholders import is_secret_segment
 from outkey.sending.core.request.headers import of_connection, tidy_value
 from outkey.sync.core.line.line import Sync, SyncLine
 from outkey.sync.core.line.section import read_request
-from outkey.sync.core.line.table import read_sync, sync_table
+from outkey.sync.core.line.table import read_sync
 from outkey.sync.core.suggest.suggest import default_target
 
 MAX_LINES = 50
@@ -53,6 +58,8 @@ _OF_CLIENTS = re.compile(
     r"|upgrade-insecure-requests|x-client-data|:.*|postman-token",
     re.IGNORECASE,
 )
+# Placeholders that a line fills in itself.
+_OF_LINES = re.compile(r"\{(?:parent\.[\w-]+|job\.id)\}", re.ASCII)
 _WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
@@ -113,7 +120,10 @@ def _note_secret_bodies(requests: Iterable[SeenRequest], report: ImportReport) -
     """Report credentials in the bodies of requests that are no logins."""
     has_secret = False
     for request in requests:
-        for member in credentials_in_body(request.body, with_placeholders=True):
+        members = credentials_in_body(request.body, with_placeholders=True)
+        if request.sync is not None:  # its {names} are filled in from records
+            members += credentials_in_body(str(request.sync.get("body", "")))
+        for member in members:
             has_secret = True
             report.note_dropped(
                 shown_name("member", member.name),
@@ -312,6 +322,7 @@ def _drafted_lines(
     """Yield a line for each request at the API, without credentials in its path."""
     taken: set[str] = set()
     tables: set[str] = set()
+    parents: dict[str, str] = {}  # the pulls by the places of their requests
     for request, url in requests:
         if url.origin != origin:
             report.note_dropped(
@@ -335,10 +346,13 @@ def _drafted_lines(
         label = unique(f"{name} {word}", taken)
         table = {"configuration": name, "method": method, "path": target}
         try:
-            line = read_request(label, table, _sync_for(request.sync, label, tables))
+            sync = _sync_for(request, label, tables, parents)
+            line = read_request(label, table, sync)
         except ConfigError as error:
             report.note_dropped(shown_name("line", request.name), error.message)
             continue
+        if sync is not None and request.place:
+            parents[request.place] = label
         pagination = request.pagination or pagination_of(without_credentials(url.query))
         note_line(report, word, sync=line.sync, pagination=pagination)
         yield DraftedLine(line, pagination)
@@ -373,9 +387,11 @@ def note_line(
         )
 
 
-def _sync_for(sync: Sync | None, label: str, tables: set[str]) -> Sync | None:
+def _sync_for(
+    request: SeenRequest, label: str, tables: set[str], parents: Mapping[str, str]
+) -> Sync | None:
     """Return the described synchronization, with a table that no other line has."""
-    if sync is None:
+    if request.sync is None:
         return None
     target = default_target(label)
     number = 2
@@ -383,8 +399,16 @@ def _sync_for(sync: Sync | None, label: str, tables: set[str]) -> Sync | None:
         # Long names are cut, and so can be equal.
         target = f"{default_target(label)[:_MAX_TARGET].rstrip('_')}_{number}"
         number += 1
+    settings = {**request.sync, "direction": "pull", "target": target}
+    for_each = settings.get("for_each")
+    if isinstance(for_each, dict) and "line" in for_each:
+        parent = parents.get(str(for_each["line"]))
+        if parent is None:
+            raise ConfigError(Text("the line that it needs the records of is missing"))
+        settings["for_each"] = {**for_each, "line": parent}
+    sync = read_sync(settings)
     tables.add(target)
-    return read_sync(sync_table(replace(sync, target=target)))
+    return sync
 
 
 def _parameters_of_pages(pagination: Mapping[str, object]) -> str:
@@ -421,7 +445,7 @@ def _checked_method(method: str, report: ImportReport) -> str:
 def _target_below(url: SeenUrl, base: str, report: ImportReport) -> str:
     """Return path and query below the Base URL, without credentials."""
     path = _path_below(url.path, base, report)
-    if "{" in path:
+    if "{" in _OF_LINES.sub("", path):
         report.note_dropped(
             "path", Text("it has a placeholder: enter the value in the line")
         )
@@ -456,18 +480,6 @@ def last_word(path: str) -> str:
     """Return the last part of a path that is a word."""
     parts = [part for part in path.split("/") if _WORDS.fullmatch(part)]
     return parts[-1] if parts else "request"
-
-
-def unique(name: str, taken: set[str]) -> str:
-    """Return a name that is not taken yet, with a number if need be."""
-    name = name[:180]
-    number = 2
-    candidate = name
-    while candidate in taken:
-        candidate = f"{name} {number}"
-        number += 1
-    taken.add(candidate)
-    return candidate
 
 
 def _set_test(

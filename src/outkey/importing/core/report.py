@@ -1,7 +1,7 @@
 """The fidelity report of an import: the result of each of its parts."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.\[\]-]{0,39}")
 _LIKE_A_KEY = re.compile(
     r"(?=[^_-]*\d)(?=[^_-]*[A-Za-z])[A-Za-z0-9]{16,}|^[sprg]k_|^gh._"
 )
-_MAX_ITEMS = 500
+_MAX_ITEMS = 1000
 
 
 class ReportAction(StrEnum):
@@ -25,6 +25,7 @@ class ReportAction(StrEnum):
     TAKEN = "taken"
     CHANGED = "changed"
     DROPPED = "dropped"
+    UNSTATED = "unstated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,15 @@ class ImportReport:
         """Note that a part was not taken over."""
         self._add(ReportItem(level, item, ReportAction.DROPPED, why))
 
+    def note_unstated(self, item: str, why: Text) -> None:
+        """Note that the input does not state a part."""
+        self._add(ReportItem(Level.NOTICE, item, ReportAction.UNSTATED, why))
+
+    def add(self, items: Iterable[ReportItem]) -> None:
+        """Add the items of another report."""
+        for item in items:
+            self._add(item)
+
     def withdraw(self, item: str) -> None:
         """Remove what was noted about an item that turned out to be another one."""
         self.items = [noted for noted in self.items if noted.item != item]
@@ -95,3 +105,15 @@ def shown_name(kind: str, name: str) -> str:
     """Return the name of a header, parameter or option as a report may show it."""
     is_shown = _NAME.fullmatch(name) and not _LIKE_A_KEY.search(name)
     return f"{kind} {name}".strip() if is_shown else kind
+
+
+def unique(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken yet, with a number if need be."""
+    name = name[:180]
+    number = 2
+    candidate = name
+    while candidate in taken:
+        candidate = f"{name} {number}"
+        number += 1
+    taken.add(candidate)
+    return candidate

@@ -7,8 +7,6 @@ these objects shows its content.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from outkey.sync.core.line.line import Sync
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PasswordAuth:
@@ -100,7 +98,10 @@ class SeenRequest:
     has_body: bool = False
     auth: tuple[Auth, ...] = ()
     name: str = ""
-    sync: Sync | None = None  # the records that the input describes, without a target
+    # What the input describes as the table of a line, without a target. Its `for_each`
+    # has the `place` of another request as its line.
+    sync: Mapping[str, object] | None = None
+    place: str = ""
     pagination: Mapping[str, object] = field(default_factory=dict)
 
     def header(self, name: str) -> str:

@@ -24,6 +24,7 @@ from outkey.importing.core.formats import ImportFormat
 
 if TYPE_CHECKING:
     from outkey.importing.core.reading import Import
+    from outkey.sync.core.line.line import SyncLine
 
 
 def import_file(
@@ -217,12 +218,32 @@ def _import_facts(imported: "Import", *, saved: bool) -> dict[str, object]:
                 "method": drafted.line.method,
                 "path": drafted.line.path,
                 "pagination": dict(drafted.pagination),
+                **_pull_facts(drafted.line),
                 "toml": "" if saved else render([], [drafted.line]),
             }
             for drafted in imported.lines
         ],
         "report": [item.facts() for item in imported.report],
     }
+
+
+def _pull_facts(line: "SyncLine") -> dict[str, object]:
+    """Return what a line pulls; nothing of a line for single requests."""
+    from outkey.sync.core.line.table import sync_table
+
+    facts: dict[str, object] = {
+        "target": "",
+        "records": "",
+        "incremental": {},
+        "keys": [],
+        "fields": [],
+        "for_each": {},
+    }
+    if line.sync is None:
+        return facts
+    table = sync_table(line.sync)
+    facts["records"] = line.sync.records
+    return facts | {key: value for key, value in table.items() if key in facts}
 
 
 def document_of(imported: "Import") -> str:

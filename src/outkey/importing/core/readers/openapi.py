@@ -5,17 +5,36 @@ Only references inside of the document are followed, and each only once on the w
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import unquote, urljoin
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.paging_words import (
+    CURSORS,
+    OFFSETS,
+    PAGE_NUMBERS,
+    SIZES,
+)
 from outkey.foundation.core.text import Text
 from outkey.importing.core.auth_types import OAuth2Facts, oauth2_auth
-from outkey.importing.core.readers.openapi_lines import LineReader
+from outkey.importing.core.readers.line_notes import LineNotes, names_text
+from outkey.importing.core.readers.openapi_lines import LineReader, Operation
+from outkey.importing.core.readers.openapi_pages import asks_for_changes
+from outkey.importing.core.readers.openapi_parents import (
+    VARIABLE,
+    DescribedList,
+    below,
+    parent_path,
+)
+from outkey.importing.core.readers.openapi_schemas import (
+    MAX_SCHEMAS,
+    Example,
+    QueryParameter,
+    query_parameters,
+)
 from outkey.importing.core.readers.tree import EMPTY, Table, rows, table, text_of
-from outkey.importing.core.report import ImportReport, shown_name
+from outkey.importing.core.report import ImportReport, shown_name, unique
 from outkey.importing.core.seen import (
     Auth,
     KeyAuth,
@@ -24,11 +43,14 @@ from outkey.importing.core.seen import (
     SeenRequest,
     TokenAuth,
 )
+from outkey.sync.core.line.table import sync_table
 from outkey.sync.core.suggest.suggest import last_word
 
-MAX_LINES = 10
+MAX_LINES = 50  # one more is read, so that the report names the limit
+MAX_PLAIN_LINES = 10
 MAX_PATHS = 2000
 MAX_HOPS = 10
+MAX_SCHEMAS_OF_ALL = 50_000  # of all responses together
 MAX_PARAMETERS = 30
 MAX_ALTERNATIVES = 50
 _FLOWS = ("clientCredentials", "application", "authorizationCode", "accessCode")
@@ -38,6 +60,8 @@ _OWN_DATA = re.compile(
     re.IGNORECASE,
 )
 _VARIABLE = re.compile(r"\{([^{}]{1,80})\}")
+# OpenAPI 3.0, Parameter Object: these are not parameters.
+_OWN_HEADERS = frozenset({"accept", "content-type", "authorization"})
 Requirement = list[tuple[str, list[str]]]
 
 
@@ -50,7 +74,7 @@ def read_openapi(trees: Sequence[Table], report: ImportReport) -> list[SeenApi]:
     auth, needs_certificate = reader.choose(requirements, base_url)
     operations = list(reader.read_operations())
     api = SeenApi(
-        [reader.request(base_url, operation) for operation in operations[:MAX_LINES]],
+        list(islice(reader.requests(base_url, operations), MAX_LINES + 1)),
         auth=auth,
         name=text_of(table(tree.get("info")).get("title"))[:100],
         base_url=base_url,
@@ -60,20 +84,14 @@ def read_openapi(trees: Sequence[Table], report: ImportReport) -> list[SeenApi]:
     return [api]
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """A GET that needs no parameter."""
-
-    path: str
-    name: str
-    is_secured: bool
-    parameters: tuple[Table, ...]
-    description: Table
-
-
 def test_path(operations: list[Operation]) -> str:
     """Return the path that best shows whether credentials are valid."""
-    paths = [operation.path for operation in operations if operation.is_secured]
+    paths = [
+        operation.path
+        for operation in operations
+        if operation.is_secured
+        and not (operation.variables or operation.needs or operation.constants)
+    ]
     own_data = [path for path in paths if _OWN_DATA.fullmatch(path)]
     return next(iter((*own_data, *paths)), "")
 
@@ -337,46 +355,126 @@ class OpenApiReader:
                 yield path, _first_rows(item), table(item["get"])
 
     def read_operations(self) -> Iterator[Operation]:
-        """Yield the operations that can be called without any parameter."""
+        """Yield the operations, with the parameters that they need."""
         is_secured_by_default = any(_read_requirements(self._tree.get("security")))
         is_unstated = not self._states_security()
         for path, shared, operation in self._operations():
-            parameters = [*shared, *_first_rows(operation)]
-            needs_parameter = any(
-                self.resolve(parameter).get("required") is True
-                or self.resolve(parameter).get("required") == "true"
-                for parameter in parameters
-            )
-            if needs_parameter or "{" in path or not path.startswith("/"):
+            if not path.startswith("/"):
                 continue
+            parameters = [*shared, *_first_rows(operation)]
+            query = tuple(query_parameters(parameters, self.resolve))
+            constants = {
+                parameter.name: parameter.constant
+                for parameter in query
+                if parameter.is_required
+                and parameter.constant
+                and not _is_of_line(parameter)
+            }
+            needs = [
+                parameter.name
+                for parameter in query
+                if parameter.is_required
+                and parameter.name not in constants
+                and not _is_of_line(parameter)
+            ]
             is_secured = is_secured_by_default
             if "security" in operation:
                 is_secured = any(_read_requirements(operation.get("security")))
-            name = text_of(operation.get("operationId"))[:80]
             yield Operation(
                 path,
-                name,
+                text_of(operation.get("operationId"))[:80],
                 is_secured=is_secured or is_unstated,
-                parameters=tuple(parameters),
+                variables=tuple(VARIABLE.findall(path)),
+                needs=(*self._needed_headers(parameters), *needs),
+                query=query,
+                constants=constants,
                 description=operation,
             )
 
-    def request(self, base_url: str, operation: Operation) -> SeenRequest:
-        """Return the request of an operation, with what is stated about its records."""
-        word = last_word(operation.path)
-        place = shown_name("line", operation.name or word)
-        reader = LineReader(self.resolve, self._report, place)
-        facts = reader.read(operation.parameters, operation.description, word)
-        return SeenRequest(
-            base_url.rstrip("/") + operation.path,
-            name=operation.name,
-            sync=facts.sync,
-            pagination=facts.pagination,
-        )
+    def _needed_headers(self, parameters: Sequence[Table]) -> Iterator[str]:
+        """Yield the headers and cookies of an operation that only a user knows."""
+        schemes = [self.resolve(scheme) for scheme in self.schemes().values()]
+        credentials = {text_of(scheme.get("name")).lower() for scheme in schemes}
+        for value in parameters:
+            parameter = self.resolve(value)
+            name = text_of(parameter.get("name"))
+            if (
+                parameter.get("in") in {"header", "cookie"}
+                and text_of(parameter.get("required")) == "true"
+                and name.lower() not in _OWN_HEADERS | credentials
+            ):
+                yield name
+
+    def requests(
+        self, base_url: str, operations: Sequence[Operation]
+    ) -> Iterator[SeenRequest]:
+        """Yield pulls, and among the first operations also those for single requests.
+
+        Lists below the records of another one come after it. A list that needs more
+        than that has no line: the report names it.
+        """
+        count = 0
+        left = MAX_SCHEMAS_OF_ALL
+        lists: dict[str, DescribedList] = {}
+        places: set[str] = set()
+        for operation in sorted(operations, key=lambda op: len(op.variables)):
+            place = unique_place(operation, places)
+            report = ImportReport()
+            notes = LineNotes(report, place)
+            example = Example(self.resolve, min(MAX_SCHEMAS, left))
+            facts = LineReader(self.resolve, notes).read(operation, example)
+            left = max(left - example.count, 0)
+            path = operation.path
+            described = None
+            if facts.sync is not None:
+                described = DescribedList(path, facts.sync)
+            parent = lists.get(parent_path(path))
+            is_below = described and parent and not operation.needs
+            if is_below and parent is not None and facts.sync is not None:
+                pair = below(parent, path, facts.sync, notes)
+                described, path = pair or (None, path)
+            elif operation.variables or operation.needs:
+                if facts.is_list:
+                    self._note_needs(place, (*operation.variables, *operation.needs))
+                continue
+            is_plain = described is None
+            if facts.is_list or not is_plain or count < MAX_PLAIN_LINES:
+                self._report.add(report.items)
+            if is_plain and (operation.variables or count >= MAX_PLAIN_LINES):
+                continue
+            count += 1
+            if described is not None:
+                lists[operation.path] = described
+            yield SeenRequest(
+                base_url.rstrip("/") + path,
+                name=operation.name,
+                sync=None if described is None else sync_table(described.sync),
+                pagination=facts.pagination,
+                place=operation.path,
+            )
+
+    def _note_needs(self, place: str, needs: Sequence[str]) -> None:
+        why = Text("it needs {names}, which only you know", names=names_text(needs))
+        self._report.note_dropped(place, why)
 
     def _states_security(self) -> bool:
         has_any = any("security" in operation for _, _, operation in self._operations())
         return has_any or "security" in self._tree
+
+
+def unique_place(operation: Operation, taken: set[str]) -> str:
+    """Return the name of an operation in the report, with a number if need be."""
+    names = (operation.name, last_word(operation.path))
+    place = next(
+        (p for name in names if " " in (p := shown_name("line", name))), "line"
+    )
+    return unique(place, taken)
+
+
+def _is_of_line(parameter: QueryParameter) -> bool:
+    """Whether a line sends a parameter by itself: of pages, or of changes."""
+    is_of_pages = parameter.lower in PAGE_NUMBERS | OFFSETS | CURSORS | SIZES
+    return is_of_pages or asks_for_changes(parameter.name)
 
 
 def _first_rows(item: Table) -> list[Table]:

@@ -52,13 +52,17 @@ def read(
     schema: object,
     *parameters: object,
     shared: tuple[object, ...] = (),
+    links: bool = False,
     **schemas: object,
 ) -> Import:
     content = {"text/html": {}, "application/json": {"schema": schema}}
     operation = {
         "operationId": "listOrders",
         "parameters": parameters,
-        "responses": {"default": {}, "200": {"content": content}},
+        "responses": {
+            "default": {},
+            "200": {"content": content, "headers": {"Link": {}} if links else {}},
+        },
     }
     components = {
         "schemas": {"Order": ORDER, "Customer": CUSTOMER} | schemas,
@@ -95,7 +99,20 @@ def with_record(*parameters: object, **properties: object) -> Import:
 
 
 def reasons(imported: Import) -> dict[str, str]:
+    """Return the last reason of each item."""
     return {item.item: str(item.why) for item in imported.report}
+
+
+def losses(imported: Import) -> dict[str, str]:
+    return {i.item: str(i.why) for i in imported.report if str(i.action) == "dropped"}
+
+
+def changed(imported: Import) -> dict[str, str]:
+    return {i.item: str(i.why) for i in imported.report if str(i.action) == "changed"}
+
+
+def rows_of(imported: Import) -> dict[str, Transform]:
+    return {row.api: row.transform for row in sync_of(imported).mappings}
 
 
 def test_a_described_list_becomes_a_whole_line() -> None:
@@ -176,10 +193,10 @@ def test_of_several_lists_the_one_whose_name_tells_it_counts() -> None:
     assert sync_of(beside).records == "goods"
 
 
-def test_a_type_that_is_not_one_is_not_taken() -> None:
+def test_a_value_of_an_unknown_type_is_stored_as_it_is() -> None:
     for kind in ({}, [{}], [["string"]], 5, "text", None):
         imported = with_record(number("limit", type=kind), id=ID, other={"type": kind})
-        assert [row.api for row in sync_of(imported).mappings] == ["id"]
+        assert rows_of(imported) == {"id": Transform.TEXT, "other": Transform.AS_IS}
 
 
 def test_a_list_of_single_values_is_not_one_of_records() -> None:
@@ -202,9 +219,55 @@ def test_composed_schemas_have_the_fields_of_all_their_parts() -> None:
     imported = read(
         in_list({"$ref": "#/components/schemas/All"}), All=composed, Base=base
     )
-    assert [row.api for row in sync_of(imported).mappings] == ["id", "one"]
+    assert rows_of(imported) == {
+        "id": Transform.TEXT,
+        "one": Transform.NUMBER,
+        "two": Transform.AS_IS,
+        "many": Transform.AS_IS,
+        "any": Transform.AS_IS,
+    }
     why = reasons(imported)["line listOrders: fields"]
-    assert why.endswith("two, many, any")
+    assert why.endswith("as they are: two, many, any")
+
+
+def test_several_kinds_of_records_have_the_fields_of_all() -> None:
+    cat = in_object(id=ID, lives={"type": "integer"}, size={"type": "integer"})
+    dog = in_object(id=ID, tricks=in_list(ID), size={"type": "string"})
+    imported = read(in_list({"oneOf": [cat, dog]}))
+    assert rows_of(imported) == {
+        "id": Transform.TEXT,
+        "lives": Transform.NUMBER,
+        "size": Transform.AS_IS,
+        "tricks": Transform.AS_IS,
+    }
+    other = read(in_list({"oneOf": [cat, {"type": "string"}]}))
+    assert line_of(other).sync is None
+
+
+def test_fields_have_the_transform_of_their_type_and_format() -> None:
+    imported = with_record(
+        id=ID,
+        price={"type": "string", "format": "decimal"},
+        tags=in_list({"type": "string"}),
+        more={"type": "object"},
+        size=in_object(width={"type": "integer"}),
+    )
+    assert rows_of(imported) == {
+        "id": Transform.TEXT,
+        "price": Transform.DECIMAL,
+        "size.width": Transform.NUMBER,
+        "more": Transform.AS_IS,
+        "tags": Transform.AS_IS,
+    }
+
+
+def test_the_report_has_an_item_for_each_setting() -> None:
+    settings = ("records", "pagination", "incremental", "keys", "fields")
+    taken = reported(orders(PAGE, SINCE, number("per_page", maximum=50)))
+    assert [taken[f"line listOrders: {name}"] for name in settings] == ["taken"] * 5
+    bare = reported(orders())
+    assert bare["line listOrders: pagination"] == "unstated"
+    assert bare["line listOrders: incremental"] == "unstated"
 
 
 def test_what_is_only_sent_and_passwords_are_not_taken() -> None:
@@ -215,6 +278,35 @@ def test_what_is_only_sent_and_passwords_are_not_taken() -> None:
         file={"type": "string", "format": "binary"},
     )
     assert [row.api for row in sync_of(imported).mappings] == ["id"]
+
+
+def test_lists_that_are_deeper_or_about_the_page_are_no_rivals() -> None:
+    order = {"$ref": "#/components/schemas/Order"}
+    sort = in_object(clauses=in_list(CUSTOMER))
+    found = read(
+        in_object(animals=in_list(order), sort=sort, a=in_object(b=in_list(order)))
+    )
+    assert sync_of(found).records == "animals"
+
+
+def test_one_record_is_not_a_list_whatever_lists_it_has() -> None:
+    pet = in_object(tags=in_list(CUSTOMER), photos=in_list(CUSTOMER))
+    paths = {"/pets": listing(in_object(id=ID)), "/pets/{id}": read_one(pet)}
+    imported = read_paths(paths)
+    assert [drafted.line.path for drafted in imported.lines] == ["/pets"]
+    assert not losses(imported).keys() & {"line pets 2", "line"}
+
+
+def read_one(record: object) -> dict[str, Any]:
+    content = {"application/json": {"schema": record}}
+    return {"get": {"responses": {"200": {"content": content}}}}
+
+
+def test_operations_without_a_name_to_show_have_a_number_in_the_report() -> None:
+    item = listing(in_object(name=ID))
+    item["get"]["operationId"] = "orders/list: all"
+    imported = read_paths({"/a/orders": item, "/b/orders": item})
+    assert {"line orders: keys", "line orders 2: keys"} <= losses(imported).keys()
 
 
 # ── keys ─────────────────────────────────────────────────────────────────────────────
@@ -233,7 +325,7 @@ def test_the_only_required_id_is_the_key() -> None:
 @pytest.mark.parametrize(
     ("properties", "why"),
     [
-        ({"uuid": {"type": "string"}}, "states no key"),
+        ({"name": {"type": "string"}}, "states no key"),
         ({"id": {"type": "boolean"}}, "states no key"),
         ({"customer_id": {"type": "string"}}, "states no key"),
         (
@@ -249,6 +341,24 @@ def test_a_key_that_is_not_stated_is_reported(
     assert line_of(imported).sync is None
     assert why in reasons(imported)["line listOrders: keys"]
     assert imported.lines[0].pagination["position_parameter"] == "page"
+
+
+@pytest.mark.parametrize(
+    ("names", "required", "key"),
+    [
+        (["uuid"], [], "uuid"),
+        (["key", "name"], [], "key"),
+        (["code"], [], "code"),
+        (["code", "key"], ["code"], "code"),
+        (["code", "uuid"], ["code"], "uuid"),
+    ],
+)
+def test_a_uuid_a_key_or_a_code_alone_is_the_key(
+    names: list[str], required: list[str], key: str
+) -> None:
+    properties = {name: {"type": "string"} for name in names}
+    record = {"properties": properties, "required": required}
+    assert sync_of(read(in_list(record))).keys == (key,)
 
 
 # ── pages ────────────────────────────────────────────────────────────────────────────
@@ -271,7 +381,6 @@ def test_a_key_that_is_not_stated_is_reported(
             Pagination(Paging.OFFSET, 100, "$top", "$skip"),
         ),
         ([{"name": "page", "in": "query"}], Pagination(Paging.PAGE, 100, "", "page")),
-        ([number("limit", maximum=10)], Pagination()),
         ([{"name": "page", "in": "header"}], Pagination()),
         (
             [{"name": "page", "in": "query", "schema": {"type": "string"}}],
@@ -288,7 +397,6 @@ def test_pages_are_those_of_the_parameters(
 ) -> None:
     imported = orders(*parameters)
     assert sync_of(imported).pagination == expected
-    assert "line listOrders: pages" not in reported(imported)
 
 
 def test_parameters_of_the_path_and_references_count_too() -> None:
@@ -307,10 +415,10 @@ def test_a_cursor_needs_its_place_in_the_response() -> None:
     assert found.pagination.position_parameter == "cursor"
     assert found.pagination.cursor == "meta.next_cursor"
     both = orders(cursor, PAGE, next_cursor=member)
-    assert reasons(both)["line listOrders: pages"].startswith("page: the")
+    assert changed(both)["line listOrders: pagination"].startswith("page: the")
     alone = orders(cursor)
     assert sync_of(alone).pagination == Pagination()
-    assert reasons(alone)["line listOrders: pages"].startswith("cursor: the")
+    assert reasons(alone)["line listOrders: pagination"].startswith("cursor: the")
 
 
 def test_the_url_of_the_next_page_is_followed() -> None:
@@ -335,16 +443,50 @@ def test_a_usual_shape_that_is_not_described_is_not_assumed() -> None:
 def test_several_parameters_for_one_purpose_are_reported() -> None:
     positions = orders(PAGE, number("offset"))
     assert sync_of(positions).pagination == Pagination()
-    assert "(page, offset)" in reasons(positions)["line listOrders: pages"]
+    assert "(page, offset)" in reasons(positions)["line listOrders: pagination"]
     sizes = orders(PAGE, number("limit", maximum=9), number("size", maximum=9))
     assert sync_of(sizes).pagination == Pagination(Paging.PAGE, 100, "", "page")
-    assert "(limit, size)" in reasons(sizes)["line listOrders: pages"]
+    assert "(limit, size)" in losses(sizes)["line listOrders: pagination"]
 
 
 def test_a_page_size_is_not_made_up() -> None:
     imported = orders(PAGE, number("limit"))
     assert sync_of(imported).pagination.size_parameter == ""
-    assert reasons(imported)["line listOrders: pages"].startswith("limit: the")
+    assert changed(imported)["line listOrders: pagination"].startswith("limit: the")
+
+
+def test_a_size_without_a_way_to_the_next_page_is_a_loss() -> None:
+    imported = orders(number("limit", maximum=10))
+    assert sync_of(imported).pagination == Pagination()
+    assert "next page" in losses(imported)["line listOrders: pagination"]
+
+
+def test_a_described_link_header_is_followed() -> None:
+    schema = in_list({"$ref": "#/components/schemas/Order"})
+    imported = read(schema, PAGE, number("per_page", maximum=50), links=True)
+    assert sync_of(imported).pagination == Pagination(Paging.LINK, 50, "per_page")
+    assert changed(imported)["line listOrders: pagination"].endswith("in Link")
+
+
+def test_a_link_header_needs_no_parameter() -> None:
+    imported = read(in_list({"$ref": "#/components/schemas/Order"}), links=True)
+    assert sync_of(imported).pagination == Pagination(Paging.LINK)
+    assert reasons(imported)["line listOrders: pagination"] == "by link"
+
+
+def test_after_the_last_record_is_a_cursor_while_there_is_more() -> None:
+    after = {"name": "starting_after", "in": "query", "schema": {"type": "string"}}
+    imported = orders(after, has_more={"type": "boolean"})
+    pagination = sync_of(imported).pagination
+    assert pagination.cursor == "has_more && data[-1].id"
+    assert pagination.position_parameter == "starting_after"
+
+
+def test_a_member_whose_name_says_url_is_the_url_of_the_next_page() -> None:
+    imported = orders(next_page_url={"type": "string"})
+    assert sync_of(imported).pagination == Pagination(
+        Paging.CURSOR, cursor="next_page_url"
+    )
 
 
 # ── changes ──────────────────────────────────────────────────────────────────────────
@@ -379,7 +521,7 @@ def test_of_several_fields_the_one_with_the_word_of_the_parameter_counts() -> No
     fields = {"changed_at": MOMENT, "modified_at": MOMENT}
     several = with_record(SINCE, id=ID, **fields)
     assert sync_of(several).incremental.field == ""
-    why = reasons(several)["line listOrders: changes"]
+    why = reasons(several)["line listOrders: incremental"]
     assert "(changed_at, modified_at)" in why
 
 
@@ -391,7 +533,6 @@ def test_of_several_fields_the_one_with_the_word_of_the_parameter_counts() -> No
         (SINCE, {"customer": in_object(updated_at=MOMENT)}),
         ({**SINCE, "schema": {"format": "date"}}, {"updated_at": MOMENT}),
         ({**SINCE, "schema": {"type": "string"}}, {"updated_at": MOMENT}),
-        ({**SINCE, "name": "since"}, {"updated_at": MOMENT}),
     ],
 )
 def test_changes_without_a_field_for_them_are_reported(
@@ -399,7 +540,7 @@ def test_changes_without_a_field_for_them_are_reported(
 ) -> None:
     imported = with_record(parameter, id=ID, **fields)
     assert sync_of(imported).incremental.parameter == ""
-    why = reasons(imported)["line listOrders: changes"]
+    why = reasons(imported)["line listOrders: incremental"]
     assert why.startswith(f"{parameter['name']}: the")
 
 
@@ -407,7 +548,7 @@ def test_two_parameters_of_changes_are_reported() -> None:
     other = {"name": "modified_since", "in": "query", "schema": MOMENT}
     imported = with_record(SINCE, other, id=ID, updated_at=MOMENT)
     assert sync_of(imported).incremental.parameter == ""
-    assert reported(imported)["line listOrders: changes"] == "dropped"
+    assert reported(imported)["line listOrders: incremental"] == "dropped"
 
 
 def test_a_filter_is_not_a_parameter_of_changes() -> None:
@@ -417,7 +558,209 @@ def test_a_filter_is_not_a_parameter_of_changes() -> None:
     ]
     imported = with_record(*filters, id=ID, updated_at=MOMENT)
     assert sync_of(imported).incremental.parameter == ""
-    assert "line listOrders: changes" not in reported(imported)
+    assert reported(imported)["line listOrders: incremental"] == "unstated"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "field"),
+    [
+        ({**SINCE, "name": "since"}, MOMENT),
+        (
+            {
+                "name": "updated_since",
+                "in": "query",
+                "description": "A timestamp in ISO 8601",
+                "schema": {"type": "string"},
+            },
+            MOMENT,
+        ),
+        (number("updated_since"), {"type": "integer"}),
+    ],
+)
+def test_since_and_times_without_a_format_request_changes_too(
+    parameter: dict[str, object], field: dict[str, object]
+) -> None:
+    sync = sync_of(with_record(parameter, id=ID, updated_at=field))
+    assert sync.incremental.field == "updated_at"
+
+
+# ── lists below records ──────────────────────────────────────────────────────────────
+
+
+def listing(record: object, *parameters: object) -> dict[str, Any]:
+    content = {"application/json": {"schema": in_list(record)}}
+    responses = {"200": {"content": content}}
+    return {"get": {"parameters": parameters, "responses": responses}}
+
+
+def read_paths(paths: dict[str, object]) -> Import:
+    document = {
+        "openapi": "3.0.3",
+        "info": {"title": "Acme"},
+        "servers": [{"url": "https://api.acme.example/v1"}],
+        "paths": paths,
+    }
+    return read_import(json.dumps(document))
+
+
+def sync_by_path(imported: Import) -> dict[str, Sync]:
+    return {
+        drafted.line.path: drafted.line.sync
+        for drafted in imported.lines
+        if drafted.line.sync is not None
+    }
+
+
+NUMBER = {"type": "integer"}
+SKU = {"properties": {"sku": ID, "count": NUMBER}, "required": ["sku"]}
+
+
+def test_a_list_below_another_is_requested_for_each_of_its_records() -> None:
+    imported = read_paths(
+        {
+            "/orders/{id}/items": listing(SKU),
+            "/orders": listing(in_object(id=NUMBER)),
+            "/orders/{id}": {"get": {}},
+        }
+    )
+    sync = sync_by_path(imported)["/orders/{parent.id}/items"]
+    assert sync.for_each.line == "Acme orders"
+    assert sync.keys == ("order_id", "sku")
+    rows = [(row.api, row.host, row.transform) for row in sync.mappings]
+    assert rows == [
+        ("$parent.id", "order_id", Transform.NUMBER),
+        ("sku", "sku", Transform.TEXT),
+        ("count", "count", Transform.NUMBER),
+    ]
+    assert reported(imported)["line items: for_each"] == "taken"
+    assert imported.configurations[0].draft.values["verification.test_path"]
+
+
+def test_lists_below_lists_have_the_keys_of_all_above() -> None:
+    imported = read_paths(
+        {
+            "/shops": listing(in_object(code=ID)),
+            "/shops/{shopCode}/orders": listing(in_object(id=NUMBER)),
+            "/shops/{shopCode}/orders/{order}/notes": listing(
+                in_object(id=NUMBER, order=ID)
+            ),
+        }
+    )
+    path = "/shops/{parent.shop_code}/orders/{parent.id}/notes"
+    sync = sync_by_path(imported)[path]
+    assert sync.keys == ("shop_code", "parent_order", "id")
+    assert sync.for_each.line == "Acme orders"
+
+
+@pytest.mark.parametrize(
+    ("word", "one"),
+    [
+        ("orders", "order"),
+        ("companies", "company"),
+        ("boxes", "box"),
+        ("class", "class"),
+    ],
+)
+def test_a_variable_may_have_the_name_of_one_record(word: str, one: str) -> None:
+    imported = read_paths(
+        {
+            f"/{word}": listing(in_object(uuid=ID)),
+            f"/{word}/{{{one}_uuid}}/parts": listing(in_object(id=NUMBER)),
+        }
+    )
+    sync = sync_by_path(imported)[f"/{word}/{{parent.uuid}}/parts"]
+    assert sync.keys == (f"{one}_uuid", "id")
+
+
+@pytest.mark.parametrize(
+    ("path", "item", "why"),
+    [
+        ("/orders/{pid}/items", "line items: for_each", "which field of the parent"),
+        ("/shops/{id}/items", "line items", "needs id"),
+        ("/orders/{id}/{kind}/items", "line items", "needs id, kind"),
+    ],
+)
+def test_a_list_whose_parent_is_not_stated_is_a_loss(
+    path: str, item: str, why: str
+) -> None:
+    imported = read_paths(
+        {"/orders": listing(in_object(id=NUMBER)), path: listing(SKU)}
+    )
+    assert [drafted.line.path for drafted in imported.lines] == ["/orders"]
+    assert why in losses(imported)[item]
+
+
+def test_a_list_below_records_that_have_no_pull_is_a_loss() -> None:
+    imported = read_paths(
+        {
+            "/orders": listing(in_object(name=ID)),
+            "/orders/{id}/items": listing(SKU),
+            "/orders/{id}/items/{sku}/odd": listing(in_object(name=ID)),
+        }
+    )
+    assert "needs id" in losses(imported)["line items"]
+    assert "needs id, sku" in losses(imported)["line odd"]
+
+
+# ── operations that need more ────────────────────────────────────────────────────────
+
+
+def required(name: str, place: str = "query", **schema: object) -> dict[str, Any]:
+    return {"name": name, "in": place, "required": True, "schema": schema}
+
+
+def test_a_required_parameter_with_one_value_is_sent_with_every_request() -> None:
+    one = required("kind", enum=["open"])
+    usual = required("site", default="main")
+    assert sync_of(orders(one, usual)).query == (("kind", "open"), ("site", "main"))
+
+
+def test_required_parameters_that_a_line_sends_itself_are_no_obstacle() -> None:
+    page = required("page", type="integer")
+    imported = orders(page, required("Authorization", "header"))
+    assert sync_of(imported).pagination.kind is Paging.PAGE
+
+
+@pytest.mark.parametrize("place", ["query", "header", "path"])
+def test_a_list_that_needs_what_only_a_user_knows_is_reported(place: str) -> None:
+    paths = {"/a": {"get": {}}, "/b": {"get": {}}}
+    needed = required("shop", place)
+    path = "/shops/{shop}/orders" if place == "path" else "/orders"
+    schema = in_list({"$ref": "#/components/schemas/Order"})
+    content = {"application/json": {"schema": schema}}
+    operation = {"parameters": [needed], "responses": {"200": {"content": content}}}
+    document = {
+        "openapi": "3.0.3",
+        "info": {"title": "Acme"},
+        "servers": [{"url": "https://api.acme.example/v1"}],
+        "components": {"schemas": {"Order": ORDER, "Customer": CUSTOMER}},
+        "paths": {path: {"get": operation}} | paths,
+    }
+    imported = read_import(json.dumps(document))
+    assert [drafted.line.path for drafted in imported.lines] == ["/a", "/b"]
+    assert "needs shop" in losses(imported)["line orders"]
+    test_path = imported.configurations[0].draft.values["verification.test_path"]
+    assert test_path == "/a"
+
+
+def test_all_lists_become_lines_and_ten_other_operations() -> None:
+    content = {"application/json": {"schema": in_list(in_object(id=ID))}}
+    listing = {"get": {"responses": {"200": {"content": content}}}}
+    keyless = {"application/json": {"schema": in_list(in_object(name=ID))}}
+    unkeyed = {"get": {"responses": {"200": {"content": keyless}}}}
+    document = {
+        "openapi": "3.0.3",
+        "info": {"title": "Acme"},
+        "servers": [{"url": "https://api.acme.example/v1"}],
+        "paths": {f"/single{n}": {"get": {}} for n in range(12)}
+        | {"/unkeyed": unkeyed}
+        | {f"/list{n}": listing for n in range(60)},
+    }
+    imported = read_import(json.dumps(document))
+    pulls = [drafted for drafted in imported.lines if drafted.line.sync is not None]
+    assert (len(imported.lines), len(pulls)) == (50, 40)
+    assert "only the first 50" in reasons(imported)["lines"]
+    assert "no key" in losses(imported)["line unkeyed: keys"]
 
 
 # ── Swagger 2, names and limits ──────────────────────────────────────────────────────
@@ -477,9 +820,11 @@ def target_of(drafted: DraftedLine) -> str:
 def test_schemas_that_contain_themselves_come_to_an_end() -> None:
     reference = {"$ref": "#/components/schemas/Node"}
     node = in_object(id=ID, parent=reference, children=in_list(reference))
-    assert [r.api for r in sync_of(read(in_list(reference), Node=node)).mappings] == [
-        "id"
-    ]
+    assert rows_of(read(in_list(reference), Node=node)) == {
+        "id": Transform.TEXT,
+        "parent": Transform.AS_IS,
+        "children": Transform.AS_IS,
+    }
     looped = {"allOf": [reference], "properties": {"id": ID}}
     assert sync_of(read(in_list(reference), Node=looped)).keys == ("id",)
 
@@ -490,6 +835,20 @@ def test_a_long_chain_of_schemas_comes_to_an_end() -> None:
         for n in range(3000)
     }
     assert line_of(read({"$ref": "#/components/schemas/S0"}, **chain)).sync is None
+
+
+def test_a_long_chain_of_parts_comes_to_an_end() -> None:
+    chain: dict[str, object] = {
+        f"S{n}": {
+            "allOf": [{"$ref": f"#/components/schemas/S{n + 1}"}],
+            "properties": {f"p{n}": {"type": "string"}},
+        }
+        for n in range(30)
+    }
+    schema = in_object(id=ID) | {"allOf": [{"$ref": "#/components/schemas/S0"}]}
+    fields = rows_of(read(in_list(schema), **chain))
+    assert "p18" in fields
+    assert "p20" not in fields
 
 
 def test_a_schema_that_grows_with_each_level_is_cut_in_time() -> None:

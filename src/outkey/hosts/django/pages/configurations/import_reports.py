@@ -5,7 +5,6 @@ It holds names and sentences of our own, so that a session may store it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -44,11 +43,16 @@ def store_report(request: HttpRequest, record: str, imported: "Import") -> None:
         "record": record,
         "items": [
             [str(item.level), item.item, str(item.action), item.why.to_json()]
-            for item in islice(imported.report, MAX_SHOWN)
+            for item in sorted(imported.report, key=_rank)[:MAX_SHOWN]
         ],
         "configurations": [item.draft.name for item in imported.configurations],
         "lines": [drafted.line.name for drafted in imported.lines],
     }
+
+
+def _rank(item: ReportItem) -> int:
+    """Return the place of an item: what needs attention comes first."""
+    return list(Level).index(item.level)
 
 
 def take_report(request: HttpRequest, record: UUID) -> ShownReport:
