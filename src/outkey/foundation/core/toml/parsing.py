@@ -23,6 +23,8 @@ STRING_OR_COMMENT = re.compile(
     r"|#[^\n]*+",
     re.DOTALL,
 )
+# tomllib reads one of any length, which Python then refuses to write as a decimal.
+LONG_NUMBER = re.compile(r"\b0[xob][0-9A-Fa-f_]{128}")
 BETWEEN_KEYS = re.compile(r"[\n=,{}\[\]]+")
 
 
@@ -39,7 +41,8 @@ def parse_toml(
             hint=Text("Shorten it; a long document can be divided into several."),
             field=field,
         )
-    if any(part.count(".") >= MAX_KEY_PARTS for part in parts_without_strings(text)):
+    parts = parts_without_strings(text)
+    if any(part.count(".") >= MAX_KEY_PARTS for part in parts):
         raise ConfigError(
             Text("a key of the TOML has more than {limit} parts", limit=MAX_KEY_PARTS),
             hint=Text(
@@ -48,6 +51,8 @@ def parse_toml(
             ),
             field=field,
         )
+    if any(map(LONG_NUMBER.search, parts)):
+        raise _unreadable(field)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -55,10 +60,15 @@ def parse_toml(
         message = Text("this is not TOML: {mistake}", mistake=error)
         raise ConfigError(message, field=field) from None
     except (RecursionError, ValueError):
-        raise ConfigError(
-            Text("the TOML is nested too deeply or contains a number that is too long"),
-            field=field,
-        ) from None
+        raise _unreadable(field) from None
+
+
+def _unreadable(field: str | None) -> ConfigError:
+    """Return the error for what would take tomllib or its caller too far."""
+    return ConfigError(
+        Text("the TOML is nested too deeply or contains a number that is too long"),
+        field=field,
+    )
 
 
 def parts_without_strings(text: str) -> list[str]:
