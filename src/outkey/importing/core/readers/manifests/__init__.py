@@ -1,0 +1,1 @@
+"""Readers of manifests: descriptions of pulls that other programs run."""
