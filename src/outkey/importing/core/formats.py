@@ -13,3 +13,4 @@ class ImportFormat(StrEnum):
     BRUNO = "bruno"
     HTTP = "http"
     HAR = "har"
+    AIRBYTE = "airbyte"

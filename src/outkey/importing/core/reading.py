@@ -18,6 +18,7 @@ from outkey.importing.core.readers.curl import read_curl
 from outkey.importing.core.readers.har import read_har
 from outkey.importing.core.readers.http_file import read_http_file
 from outkey.importing.core.readers.insomnia import read_insomnia
+from outkey.importing.core.readers.manifests.airbyte import read_airbyte
 from outkey.importing.core.readers.openapi import read_openapi
 from outkey.importing.core.readers.postman import is_environment, read_postman
 from outkey.importing.core.readers.tree import ReadYaml, Table, read_tree, refuse_long
@@ -35,6 +36,7 @@ _NAMES = {
     ImportFormat.BRUNO: "Bruno",
     ImportFormat.HTTP: ".http",
     ImportFormat.HAR: "HAR",
+    ImportFormat.AIRBYTE: "Airbyte",
 }
 # The formats of trees, which are recognized by their keys and so without a doubt.
 _TREES = frozenset(
@@ -43,10 +45,15 @@ _TREES = frozenset(
         ImportFormat.OPENAPI,
         ImportFormat.INSOMNIA,
         ImportFormat.HAR,
+        ImportFormat.AIRBYTE,
     )
 )
 _HTTP_LINE = re.compile(
     r"(?m)^[ \t]*(?:###|(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s+(?:https?://|\{\{|/))"
+)
+_YAML_KEY = re.compile(
+    r"(?m)^(?:openapi|swagger|opencollection|info|http|type|version|definitions"
+    r"|streams|client|resources|sources)\s*:"
 )
 _BRUNO_BLOCK = re.compile(
     r"(?m)^(?:meta|get|post|put|patch|delete|head|options|auth|vars)(?::[a-z0-9:-]+)?"
@@ -182,6 +189,7 @@ def _read_format(
         ImportFormat.OPENAPI: read_openapi,
         ImportFormat.INSOMNIA: read_insomnia,
         ImportFormat.HAR: read_har,
+        ImportFormat.AIRBYTE: read_airbyte,
     }
     return readers[import_format](trees, report)
 
@@ -193,7 +201,7 @@ def recognize(text: str, tools: Tools) -> ImportFormat:
         return _recognize_tree(read_tree(start, tools.read_yaml))
     if _HTTP_LINE.search(text) and not re.match(r"[^\n]*\bcurl\b", start):
         return ImportFormat.HTTP
-    if re.search(r"(?m)^(?:openapi|swagger|opencollection|info|http|type)\s*:", text):
+    if _YAML_KEY.search(text):
         return _recognize_tree(read_tree(text, tools.read_yaml))
     if _BRUNO_BLOCK.search(text):
         return ImportFormat.BRUNO
@@ -204,16 +212,20 @@ def recognize(text: str, tools: Tools) -> ImportFormat:
 
 def _recognize_tree(tree: Table) -> ImportFormat:
     """Return the format of a tree, or raise ConfigError."""
-    if "openapi" in tree or "swagger" in tree:
-        return ImportFormat.OPENAPI
-    if "resources" in tree or str(tree.get("type", "")).endswith("insomnia.rest/5.0"):
-        return ImportFormat.INSOMNIA
-    if "log" in tree:
-        return ImportFormat.HAR
-    if "opencollection" in tree or "http" in tree:
-        return ImportFormat.BRUNO
-    if "item" in tree or is_environment(tree):
-        return ImportFormat.POSTMAN
+    kind = str(tree.get("type", ""))
+    is_manifest = kind == "DeclarativeSource" or isinstance(tree.get("streams"), list)
+    is_export = "resources" in tree or kind.endswith("insomnia.rest/5.0")
+    marks = (
+        ("openapi" in tree or "swagger" in tree, ImportFormat.OPENAPI),
+        (is_manifest, ImportFormat.AIRBYTE),
+        (is_export, ImportFormat.INSOMNIA),
+        ("log" in tree, ImportFormat.HAR),
+        ("opencollection" in tree or "http" in tree, ImportFormat.BRUNO),
+        ("item" in tree or is_environment(tree), ImportFormat.POSTMAN),
+    )
+    for is_marked, import_format in marks:
+        if is_marked:
+            return import_format
     raise _unknown_format()
 
 
