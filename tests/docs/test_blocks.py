@@ -131,6 +131,8 @@ EXAMPLES = {
 }
 # Blocks that are neither commands nor code.
 NOT_CODE = {
+    ("docs/guide/import.md", "type: Declar"): "a document: another test imports it",
+    ("docs/guide/import.md", '{\n  "client"'): "a document: another test imports it",
     ("docs/guide/oauth2.md", " requested"): "a drawing of the life of a token",
     ("docs/guide/production.md", '{"ready"'): (
         "what /readyz returns: tests/cli/test_operating.py compares its keys"
@@ -516,10 +518,31 @@ def test_the_json_of_a_page_has_the_keys_that_are_printed(shell: Shell) -> None:
         "docs/guide/import.md": imported,
         "docs/guide/http-api.md": refused,
     }
-    blocks = [block for block in BLOCKS if block.language == "json"]
+    blocks = [
+        block
+        for block in BLOCKS
+        if block.language == "json" and not is_listed(NOT_CODE, block.page, block.code)
+    ]
     assert {block.page for block in blocks} == printed.keys()
     for block in blocks:
         assert shape(json.loads(block.code)) == shape(printed[block.page]), block.page
+
+
+def test_the_documents_of_the_page_about_imports_become_lines(shell: Shell) -> None:
+    beginnings = ("type: Declar", '{\n  "client"')
+    documents = [
+        block.code
+        for block in BLOCKS
+        if block.page == "docs/guide/import.md" and block.code.startswith(beginnings)
+    ]
+    lines = [
+        [
+            line["name"]
+            for line in shell.run("import", "-", "--json", stdin=text).json["lines"]
+        ]
+        for text in documents
+    ]
+    assert lines == [["acme orders"], ["acme orders", "acme items"]]
 
 
 def shape(value: object) -> object:

@@ -14,3 +14,4 @@ class ImportFormat(StrEnum):
     HTTP = "http"
     HAR = "har"
     AIRBYTE = "airbyte"
+    DLT = "dlt"

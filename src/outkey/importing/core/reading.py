@@ -19,6 +19,7 @@ from outkey.importing.core.readers.har import read_har
 from outkey.importing.core.readers.http_file import read_http_file
 from outkey.importing.core.readers.insomnia import read_insomnia
 from outkey.importing.core.readers.manifests.airbyte import read_airbyte
+from outkey.importing.core.readers.manifests.dlt import is_configuration, read_dlt
 from outkey.importing.core.readers.openapi import read_openapi
 from outkey.importing.core.readers.postman import is_environment, read_postman
 from outkey.importing.core.readers.tree import ReadYaml, Table, read_tree, refuse_long
@@ -37,6 +38,7 @@ _NAMES = {
     ImportFormat.HTTP: ".http",
     ImportFormat.HAR: "HAR",
     ImportFormat.AIRBYTE: "Airbyte",
+    ImportFormat.DLT: "dlt",
 }
 # The formats of trees, which are recognized by their keys and so without a doubt.
 _TREES = frozenset(
@@ -55,6 +57,11 @@ _YAML_KEY = re.compile(
     r"(?m)^(?:openapi|swagger|opencollection|info|http|type|version|definitions"
     r"|streams|client|resources|sources)\s*:"
 )
+# A Python file that calls rest_api, and the TOML of its dictionary.
+_PYTHON = re.compile(
+    r"(?m)^[^\n#'\"]{0,200}\b(?:rest_api_(?:source|resources)\s*\(|RESTAPIConfig\b)"
+)
+_TOML = re.compile(r"(?m)^[ \t]*(?:\[client\]|\[\[resources\]\])[ \t\r]*$")
 _BRUNO_BLOCK = re.compile(
     r"(?m)^(?:meta|get|post|put|patch|delete|head|options|auth|vars)(?::[a-z0-9:-]+)?"
     r"\s*[\[{]\s*$"
@@ -183,6 +190,8 @@ def _read_format(
         return read_http_file(texts, report)
     if import_format is ImportFormat.BRUNO:
         return read_bruno(texts, tools.read_yaml, report)
+    if import_format is ImportFormat.DLT:
+        return read_dlt(texts, tools.read_yaml, report)
     trees = [read_tree(text, tools.read_yaml) for text in texts]
     readers = {
         ImportFormat.POSTMAN: read_postman,
@@ -197,6 +206,8 @@ def _read_format(
 def recognize(text: str, tools: Tools) -> ImportFormat:
     """Return the format of a text, or raise ConfigError."""
     start = text.lstrip("\ufeff \t\r\n")
+    if _PYTHON.search(text) or _TOML.search(text):
+        return ImportFormat.DLT
     if start.startswith("{"):
         return _recognize_tree(read_tree(start, tools.read_yaml))
     if _HTTP_LINE.search(text) and not re.match(r"[^\n]*\bcurl\b", start):
@@ -218,6 +229,7 @@ def _recognize_tree(tree: Table) -> ImportFormat:
     marks = (
         ("openapi" in tree or "swagger" in tree, ImportFormat.OPENAPI),
         (is_manifest, ImportFormat.AIRBYTE),
+        (is_configuration(tree), ImportFormat.DLT),
         (is_export, ImportFormat.INSOMNIA),
         ("log" in tree, ImportFormat.HAR),
         ("opencollection" in tree or "http" in tree, ImportFormat.BRUNO),

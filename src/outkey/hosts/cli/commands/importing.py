@@ -45,7 +45,7 @@ def import_file(
             "--from",
             help=(
                 "The format if it is not recognized: curl, postman, openapi,"
-                " insomnia, bruno, http or har."
+                " insomnia, bruno, http, har, airbyte or dlt."
             ),
             metavar="FORMAT",
         ),
