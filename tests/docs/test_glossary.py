@@ -73,6 +73,7 @@ ALLOWED = (
     Allowed("*Forget*", "the same button"),
     Allowed("Revoke and Forget", "the same button"),
     Allowed("press Forget", "the same button"),
+    Allowed("| 410 | Gone", "the name of a status of HTTP"),
     Allowed("To be forgotten", "the name of a right in data protection"),
     Allowed("Keep ours", "the name of a button"),
     Allowed("Keep the API's version", "the name of a button"),

@@ -497,6 +497,8 @@ class Application:
             clock=clock or self.clock,
             note_refused_deliveries=self.webhooks.note_refused,
             prune_deliveries=self.webhooks.prune,
+            prune_changes=self.sync.prune_changes,
+            changes_days=lambda: self.policy().changes.days,
             is_on_hold=self.is_on_hold,
         )
         return BackgroundWork(ports, verify_hours=verify_hours, pause=pause)

@@ -16,6 +16,8 @@
     │   ├── OnHold                 the installation was restored, and not resumed yet
     │   ├── RunStopped             a run was cancelled, or another process took it over
     │   ├── InvalidRequest         a request to the HTTP interface that cannot be read
+    │   ├── NoFeed                 a table whose changes are not recorded
+    │   ├── CursorExpired          changes that are not stored any more
     │   ├── UnknownConfiguration   no configuration with that name
     │   └── InactiveConfiguration  it is switched off
     ├── RemoteError            the external system failed
@@ -340,6 +342,22 @@ class RunStopped(
     """The run was stopped."""
 
     # Its reason is `cancelled`, `taken_over`, `stopping` or `line_paused`.
+
+
+class NoFeed(
+    ConfigError,
+    code="no_feed",
+    hint="Add feed = true to the line that fills the table, and run it.",
+):
+    """The changes of the table are not recorded."""
+
+
+class CursorExpired(
+    ConfigError,
+    code="cursor_expired",
+    hint="Read all rows again, and continue at the cursor of their first page.",
+):
+    """Changes after this cursor are not stored any more."""
 
 
 class UnknownConfiguration(ConfigError, code="unknown_configuration"):

@@ -72,6 +72,11 @@ class Targets:
         store = next(iter(stores), None)
         return nullcontext() if store is None else store.transaction(targets)
 
+    def set_feed(self, target: str, line: str, *, wants_feed: bool) -> None:
+        """Record changes of a table from now on, while any of its lines wants that."""
+        if self._tables and isinstance(parse_target(target), TableName):
+            self._tables.set_feed(target, line, wants_feed=wants_feed)
+
     def begin(self, target: str, run: str) -> None:
         """Begin at the first page: a file drops what an unfinished run has left."""
         store = self._store(target)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Unseen,
         Written,
     )
+    from outkey.sync.core.mapping.row_changes import ChangesPage, Cursor
     from outkey.sync.core.paging.response import Record
     from outkey.sync.core.pairs.pairs import PairAgreement
     from outkey.sync.core.push.ledger import LedgerEntry
@@ -312,6 +313,31 @@ class StoredTables(TargetStore, Protocol):
         """Write a text in the transaction of a table's rows; "" deletes it.
 
         Not for tables in the database of the runs: the same transaction has both.
+        """
+
+    def set_feed(self, target: str, line: str, *, wants_feed: bool) -> None:
+        """Record changes of a table from now on, while any of its lines wants that.
+
+        To be called for each line before it writes, outside of a transaction.
+        """
+
+    def cursor(self, target: str) -> Cursor | None:
+        """Return the cursor after the last change; None if there is no feed.
+
+        To be asked before rows are read: whoever applies the changes after it to these
+        rows has the table exactly.
+        """
+
+    def changes(self, target: str, after: Cursor | None, limit: int) -> ChangesPage:
+        """Return the next recorded changes, without a cursor the oldest ones.
+
+        NoFeed, or CursorExpired for a cursor whose next changes are not stored.
+        """
+
+    def prune_changes(self, before: float) -> None:
+        """Delete the recorded changes from before a Unix time.
+
+        Those in a database that cannot be reached stay.
         """
 
     def interrupt(self) -> None:

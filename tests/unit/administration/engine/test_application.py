@@ -537,3 +537,14 @@ def test_a_process_that_stops_ends_what_runs_wait_for_in_other_databases() -> No
     without = replace(ports, tables=None)
     replace(application, sync_ports=lambda: without).sync.interrupt()
     assert interrupted == [True]
+
+
+def test_changes_of_tables_are_pruned_where_there_are_tables() -> None:
+    application = memory_host().application
+    pruned: list[float] = []
+    tables = SimpleNamespace(prune_changes=pruned.append)
+    ports = replace(application.sync_ports(), tables=tables)  # type: ignore[arg-type]
+    replace(application, sync_ports=lambda: ports).sync.prune_changes(7.0)
+    without = replace(ports, tables=None)
+    replace(application, sync_ports=lambda: without).sync.prune_changes(8.0)
+    assert pruned == [7.0]

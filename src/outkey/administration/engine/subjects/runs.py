@@ -193,6 +193,12 @@ class Synchronization:
             )
         return tables
 
+    def prune_changes(self, before: float) -> None:
+        """Delete the recorded changes of tables from before a Unix time."""
+        tables = self.ports().tables
+        if tables is not None:
+            tables.prune_changes(before)
+
     def interrupt(self) -> None:
         """End what runs of this process wait for in other databases: it stops."""
         tables = self.ports().tables

@@ -47,6 +47,9 @@ class BackgroundPorts:
     note_refused_deliveries: Callable[[], object] = lambda: None
     # Deletes the deliveries of webhooks from before a Unix time.
     prune_deliveries: Callable[[float], object] = lambda _before: None
+    # Deletes the recorded changes of tables from before a Unix time.
+    prune_changes: Callable[[float], object] = lambda _before: None
+    changes_days: Callable[[], int] = lambda: 30
     # Whether the installation was restored and not resumed yet.
     is_on_hold: Callable[[], bool] = lambda: False
 
@@ -108,6 +111,7 @@ class BackgroundWork:
         ports.audit.prune_expired(ports.administration, ports.clock.now() - age)
         ports.runs.prune(ports.runs.now() - age)
         ports.prune_deliveries(ports.runs.now() - age)
+        ports.prune_changes(ports.runs.now() - ports.changes_days() * DAY)
         ports.delete_older_than(days)
         ports.sender.context.tokens.prune_ended()
 

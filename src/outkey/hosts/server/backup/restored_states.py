@@ -12,6 +12,7 @@ from outkey.foundation.core.text import Text
 from outkey.foundation.engine.duties import BACKUP
 from outkey.hosts.django.rows.triggers import TRIGGERS, trigger_name
 from outkey.hosts.server.backup.archive import Manifest, not_a_backup
+from outkey.sync.core.mapping.row_changes import FEED_TABLES
 
 # Shared states by kind and key; None deletes one.
 States = Mapping[tuple[StateKind, str], Mapping[str, object] | None]
@@ -56,7 +57,7 @@ def restored_states(
 def write_states(
     execute: Callable[[str, tuple[str, ...]], Cursor], states: States, *, database: str
 ) -> None:
-    """Write states into a database of this kind.
+    """Write states into a database of this kind, in which all feeds end.
 
     ConfigError if they do not stay there, as with a trigger that swallows them.
     """
@@ -69,6 +70,9 @@ def write_states(
             execute(PUT_STATE.format(parameter), (kind, key, *row))
         if execute(READ_STATE.format(parameter), (kind, key)).fetchone() != row:
             raise refused_write(execute(TRIGGERS[database], ()).fetchall())
+    # Programs may have cursors of changes that were recorded after the backup.
+    for table in FEED_TABLES:
+        execute(f"DROP TABLE IF EXISTS {table}", ())
 
 
 def refused_write(triggers: list[Any]) -> ConfigError:

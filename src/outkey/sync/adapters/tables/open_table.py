@@ -38,6 +38,7 @@ from outkey.sync.adapters.tables.layouts.layout import (
     Layout,
     TablePlace,
 )
+from outkey.sync.core.mapping.column_values import ColumnType
 from outkey.sync.core.mapping.records import FieldKind
 from outkey.sync.core.mapping.targets import ARCHIVED_AT
 from outkey.sync.ports.sync import Key
@@ -82,9 +83,11 @@ class OpenTable:
         self._decoders = self._converters(decoder)
 
     def _converters(self, converter: Any) -> dict[str, Convert]:  # noqa: ANN401 - of column_types
+        columns = {ARCHIVED_AT: ColumnType(FieldKind.DATETIME)} | {
+            **self.layout.columns
+        }
         converters = {
-            name: converter(self.vendor, kind)
-            for name, kind in self.layout.columns.items()
+            name: converter(self.vendor, kind) for name, kind in columns.items()
         }
         return {name: convert for name, convert in converters.items() if convert}
 
@@ -122,6 +125,13 @@ class OpenTable:
         if value is None or name not in self._decoders:
             return value
         return self._decoders[name](value)
+
+    def decode_column(self, name: str, values: Sequence[object]) -> Sequence[object]:
+        """Return the values of a column in many rows as hosts have them."""
+        decode = self._decoders.get(name)
+        if decode is None:
+            return values
+        return [None if value is None else decode(value) for value in values]
 
     def decode_row(
         self, names: Sequence[str], values: Sequence[object]

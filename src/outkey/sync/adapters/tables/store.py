@@ -1,13 +1,18 @@
 """Tables as targets of sync lines, in outkey's own database or in another one."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from types import TracebackType
 
 from sqlalchemy.engine import Connection
 
-from outkey.foundation.core.errors import ConfigError, drop_traceback, drop_tracebacks
+from outkey.foundation.core.errors import (
+    ConfigError,
+    OutkeyError,
+    drop_traceback,
+    drop_tracebacks,
+)
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.database import StateRows
 from outkey.sync.adapters.tables.databases import (
@@ -15,6 +20,19 @@ from outkey.sync.adapters.tables.databases import (
     OwnDatabase,
     TableDatabase,
 )
+from outkey.sync.adapters.tables.feeds.feed_reader import (
+    head_of,
+    prune_feeds,
+    read_changes,
+)
+from outkey.sync.adapters.tables.feeds.feed_tables import (
+    end_feed,
+    has_feeds,
+    lock_for_writing,
+    prepare_feed,
+    start_feed,
+)
+from outkey.sync.adapters.tables.feeds.feed_writer import FeedWriter, lock_feed
 from outkey.sync.adapters.tables.journal import read_journal, write_journal
 from outkey.sync.adapters.tables.layouts.catalogue import read_table
 from outkey.sync.adapters.tables.layouts.column_types import MYSQL
@@ -22,6 +40,7 @@ from outkey.sync.adapters.tables.layouts.id_planner import next_mysql_id
 from outkey.sync.adapters.tables.layouts.layout import Layout, table_place
 from outkey.sync.adapters.tables.layouts.layout_records import (
     LayoutRecords,
+    note_feed,
     note_loss,
     note_renamed,
     note_run,
@@ -35,10 +54,10 @@ from outkey.sync.adapters.tables.layouts.table_plan import (
 from outkey.sync.adapters.tables.layouts.table_sql import TableSql
 from outkey.sync.adapters.tables.open_table import OpenTable
 from outkey.sync.adapters.tables.rows.missing_rows import MissingRows
-from outkey.sync.adapters.tables.rows.row_ids import fill_ids
+from outkey.sync.adapters.tables.rows.row_ids import fill_ids, is_id
 from outkey.sync.adapters.tables.rows.row_reader import RowReader
 from outkey.sync.adapters.tables.rows.row_writer import RowWriter
-from outkey.sync.adapters.tables.rows.stored_rows import RunMark
+from outkey.sync.adapters.tables.rows.stored_rows import Earlier, RunMark
 from outkey.sync.core.databases.section import OtherDatabase
 from outkey.sync.core.line.line import Gone
 from outkey.sync.core.mapping.filters import Wanted
@@ -51,7 +70,8 @@ from outkey.sync.core.mapping.records import (
     Unseen,
     Written,
 )
-from outkey.sync.core.mapping.targets import TableName, parse_target
+from outkey.sync.core.mapping.row_changes import ChangesPage, Cursor, no_feed
+from outkey.sync.core.mapping.targets import TABLE_PREFIX, TableName, parse_target
 from outkey.sync.ports.sync import NOTHING, Key
 
 LineOf = Callable[[str], str]  # the line of a run
@@ -173,11 +193,17 @@ class TableStore:
         """Change a table, while no other process does."""
         with preparation_lock(connection, table_place(name)):
             plan = planner.plan(shape, self._layouts.read(name), dry_run=False)
+            fed_by = plan.layout.fed_by
+            starts_over = fed_by and (plan.is_new or plan.is_loss or plan.is_conversion)
+            if starts_over:  # who has a copy must read all rows again
+                end_feed(connection, table_place(name))
             if plan.is_loss:
                 # Before it is repaired: a killed process could not tell afterwards.
                 self._layouts.change(name, partial(note_loss, first_id=plan.first_id))
                 plan = planner.plan(shape, self._layouts.read(name), dry_run=False)
             apply_plan(connection, plan)
+        if starts_over:
+            start_feed(connection, table_place(name))
         return plan
 
     def _is_adopted(self, name: TableName) -> bool:
@@ -225,6 +251,56 @@ class TableStore:
             return
         with database.connect() as connection:
             write_journal(connection, line, text)
+
+    # ── changes ──────────────────────────────────────────────────────────────────────
+
+    def set_feed(self, target: str, line: str, *, wants_feed: bool) -> None:
+        name = table_name(target)
+        layout = self._layouts.read(name)
+        if layout is None or not (wants_feed or layout.fed_by):
+            return
+        place = table_place(name)
+        database = self._database(name)
+        lines = note_feed(layout, line, wants_feed=wants_feed).fed_by
+        is_continued = bool(layout.fed_by and lines)
+        # An operator may have dropped the tables of feeds.
+        if not (is_continued and database.repeat(has_feeds)):
+            # What is left there of an earlier feed lacks changes since.
+            database.repeat(lambda connection: prepare_feed(connection, place))
+        if lines != layout.fed_by:
+            self._layouts.change(
+                name, partial(note_feed, line=line, wants_feed=wants_feed)
+            )
+        if lines:
+            database.repeat(lambda connection: start_feed(connection, place))
+
+    def cursor(self, target: str) -> Cursor | None:
+        name = table_name(target)
+        if not self._layout(name).fed_by:
+            return None
+        with self._database(name).connect() as connection:
+            head = head_of(connection, table_place(name))
+            return None if head is None else Cursor(head.feed, head.last)
+
+    def changes(self, target: str, after: Cursor | None, limit: int) -> ChangesPage:
+        name = table_name(target)
+        is_fed = bool(self._layout(name).fed_by)
+        with self._database(name).connect() as connection:
+            head = head_of(connection, table_place(name)) if is_fed else None
+            if head is None:
+                raise no_feed(str(name).removeprefix(TABLE_PREFIX))
+            return read_changes(connection, head, after, limit)
+
+    def prune_changes(self, before: float) -> None:
+        names = {
+            table_name(target.name).database: table_name(target.name)
+            for target in self._layouts.targets()
+        }
+        for name in names.values():
+            with suppress(OutkeyError):  # a database that cannot be reached now
+                prune_feeds(self._database(name), before)
+
+    # ── lines ────────────────────────────────────────────────────────────────────────
 
     def rename_line(self, target: str, line: str, new_name: str) -> None:
         name = table_name(target)
@@ -304,15 +380,21 @@ class TableStore:
         if dry_run:
             return self._compare(target, keys, rows)
         name = table_name(target)
+        if str(name) not in self._retiring:  # this process has not prepared it
+            self._layout(name)
         mark = RunMark(self._line(run), run)
         marks_all = self._retiring.get(str(name), True)
-        layout = self._layout(name)
         is_own = not self._is_adopted(name)
 
         def write(connection: Connection) -> list[Written]:
-            table = open_table(connection, name, layout, is_own=is_own)
-            writer = RowWriter(table, expects_new=self._filling.get(target) == run)
-            return writer.upsert(keys, rows, mark, marks_all=marks_all)
+            table, feed = self._lock_feed(connection, name, is_own=is_own)
+            earlier: Earlier | None = None if feed is None else {}
+            expects_new = self._filling.get(target) == run
+            writer = RowWriter(table, expects_new=expects_new, earlier=earlier)
+            written = writer.upsert(keys, rows, mark, marks_all=marks_all)
+            if feed is not None and earlier is not None:
+                feed.record_upsert(keys, rows, written, earlier)
+            return written
 
         written = self._database(name).repeat(write)
         self._filling[target] = (
@@ -339,8 +421,8 @@ class TableStore:
             return MissingRows(table).count(line, run)
 
     def retire(self, target: str, line: str, run: str, gone: Gone) -> int:
-        with self._open(target) as table:
-            return MissingRows(table).retire(line, run, gone)
+        with self._open_to_write(target) as (table, feed):
+            return MissingRows(table, feed).retire(line, run, gone)
 
     def delete_children(
         self,
@@ -352,8 +434,8 @@ class TableStore:
         layout = self._layouts.read(table_name(target))
         if layout is None or not layout.is_made:
             return 0  # no list had an element yet
-        with self._open(target) as table:
-            return MissingRows(table).delete_children(parent, keys, kept)
+        with self._open_to_write(target) as (table, feed):
+            return MissingRows(table, feed).delete_children(parent, keys, kept)
 
     def matching(
         self, target: str, keys: Sequence[str], values: Collection[Key]
@@ -363,26 +445,32 @@ class TableStore:
         is_planned = str(name) in self._planned
         if is_planned and not {*keys} <= layout.columns.keys():
             return {}  # a dry run: the table is not there yet, or without these columns
-        with self._open(target) as table:
+        with self._open_to_write(target) as (table, _):
             return RowReader(table).matching(keys, list(values))
 
     def by_id(self, target: str, ids: Collection[str]) -> dict[str, HostRecord]:
         if not ids:
             return {}
-        with self._open(target) as table:
+        with self._open_to_write(target) as (table, _):
             return RowReader(table).by_id(ids)
 
     def assign(
         self, target: str, values: Mapping[str, Mapping[str, object]], run: str
     ) -> set[str]:
         mark = RunMark(self._line(run), run)
-        with self._open(target) as table:
-            return RowWriter(table).assign(values, mark)
+        with self._open_to_write(target) as (table, feed):
+            writer = RowWriter(table)
+            if feed is None:
+                return writer.assign(values, mark)
+            before = feed.rows([int(record) for record in values if is_id(record)])
+            assigned = writer.assign(values, mark)
+            feed.record_update(before)
+            return assigned
 
     def missing(
         self, target: str, line: str, run: str, after: str, limit: int
     ) -> list[HostRecord]:
-        with self._open(target) as table:
+        with self._open_to_write(target) as (table, _):
             return MissingRows(table).read(line, run, after, limit)
 
     def present(self, target: str, ids: Sequence[str]) -> set[str]:
@@ -413,6 +501,24 @@ class TableStore:
         layout = self._layout(name)
         with self._database(name).connect() as connection:
             yield open_table(connection, name, layout)
+
+    @contextmanager
+    def _open_to_write(
+        self, target: str
+    ) -> Iterator[tuple[OpenTable, FeedWriter | None]]:
+        name = table_name(target)
+        self._layout(name)
+        with self._database(name).connect() as connection:
+            yield self._lock_feed(connection, name)
+
+    def _lock_feed(
+        self, connection: Connection, name: TableName, *, is_own: bool = False
+    ) -> tuple[OpenTable, FeedWriter | None]:
+        """Return a table to write, and what records its changes, if they are wanted."""
+        lock_for_writing(connection, table_place(name))
+        layout = self._layout(name)  # since it was locked
+        table = open_table(connection, name, layout, is_own=is_own)
+        return table, lock_feed(table) if layout.fed_by else None
 
     def _layout(self, name: TableName) -> Layout:
         layout = self._layouts.read(name)

@@ -28,7 +28,7 @@ from outkey.sync.core.mapping.mapping import (
     takes_transform,
 )
 from outkey.sync.core.mapping.records import HostField
-from outkey.sync.core.mapping.targets import FileName, parse_target
+from outkey.sync.core.mapping.targets import FileName, TableName, parse_target
 from outkey.sync.core.mapping.transforms import (
     MappingContext,
     Zones,
@@ -214,6 +214,13 @@ SAVES_NO_MODEL = Check(
     "Write in bulk (writes), or choose a model.",
 )
 
+FEED_WITHOUT_TABLE = Check(
+    "L025",
+    Level.ERROR,
+    "changes are recorded for tables only, not for {target}",
+    "Remove feed, or choose a table: table:NAME or table:DATABASE.NAME.",
+)
+
 DOTTED_NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
 WITHOUT_API_FIELD = frozenset({Transform.CONSTANT, Transform.TEMPLATE})
 WITH_MOMENTS = frozenset({Transform.DATE, Transform.DATETIME, Transform.AS_IS})
@@ -354,10 +361,12 @@ def _file_findings(sync: Sync) -> Iterator[Finding]:
 
 
 def _writing_findings(sync: Sync) -> Iterator[Finding]:
-    """Yield an error where something is to be saved that is not a model."""
-    is_model = isinstance(parse_target(sync.target), str)
-    if sync.writes is Writes.MODEL and not is_model:
+    """Yield the errors about settings that a target of this kind cannot have."""
+    target = parse_target(sync.target)
+    if sync.writes is Writes.MODEL and not isinstance(target, str):
         yield SAVES_NO_MODEL.finding("writes")
+    if sync.feed and not isinstance(target, TableName):
+        yield FEED_WITHOUT_TABLE.finding("feed", target=sync.target)
 
 
 def _unmapped_findings(sync: Sync, fields: Sequence[HostField]) -> Iterator[Finding]:

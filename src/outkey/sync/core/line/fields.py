@@ -910,6 +910,17 @@ SYNC_FIELDS: tuple[Field, ...] = (
         ),
     ),
     run(
+        "feed",
+        "Record changes",
+        Kind.FLAG,
+        audited=Audited.VALUE,
+        when=PULL,
+        help=(
+            "Whether each change of a row is recorded for programs that read them by"
+            " HTTP; for tables only, with those of children."
+        ),
+    ),
+    run(
         "schedule",
         "Schedule",
         Kind.LONG_TEXT,

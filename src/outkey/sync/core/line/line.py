@@ -288,6 +288,7 @@ class Sync:
     # `identity` lists the rest: they do not change which records come, or as what.
     guard_percent: int = 10  # a run archives and deletes no more of its records
     full_every: str = ""  # "7d": how often an incremental line reads everything
+    feed: bool = False  # record the changes of the table's rows for readers
     schedule: str = ""  # cron
     drift: Drift = Drift.WARN
     parallel: int = 1  # requests at a time

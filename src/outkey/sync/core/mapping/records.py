@@ -78,6 +78,7 @@ class Shape:
     fields: tuple[HostField, ...]
     archives: bool = False  # whether records can be archived
     retires: bool = False  # whether a run archives or deletes what it has not seen
+    is_fed: bool = False  # whether changes are recorded
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ def shape_of(sync: Sync) -> Shape:
         fields=_mapped_fields(sync.mappings, sync.keys),
         archives=sync.gone is Gone.ARCHIVE,
         retires=sync.gone is not Gone.KEEP,
+        is_fed=sync.feed,
     )
 
 
@@ -75,6 +76,7 @@ def shape_of_children(sync: Sync, number: int) -> Shape:
         keys=children.keys,
         fields=_mapped_fields(mappings, children.keys, f"children[{number}].fields"),
         retires=sync.gone is Gone.DELETE,
+        is_fed=sync.feed,
     )
 
 

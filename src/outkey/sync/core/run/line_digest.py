@@ -25,6 +25,7 @@ INDEPENDENT_KEYS = frozenset(
         "max_minutes",
         "guard_percent",
         "full_every",
+        "feed",
     }
 )
 

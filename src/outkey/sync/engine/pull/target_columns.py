@@ -72,7 +72,10 @@ class TargetColumns:
         """
         if not self._is_made:
             return False
-        return self._prepare({}, note, dry_run=False).is_partial_for(line)
+        prepared = self._prepare({}, note, dry_run=False)
+        wants_feed = self._shape.is_fed
+        self._records.set_feed(self._target, line, wants_feed=wants_feed)
+        return prepared.is_partial_for(line)
 
     def fit(
         self, rows: Sequence[Row], note: NoteChange, *, dry_run: bool

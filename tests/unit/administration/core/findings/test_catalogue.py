@@ -22,8 +22,8 @@ def test_every_id_has_its_form_and_one_level() -> None:
         assert check.level is levels[check.id]
     numbers = sorted(check for check in levels if not check.startswith("P-"))
     assert numbers == [
-        *(f"H{number:03}" for number in range(1, 17)),  # webhooks
-        *(f"L{number:03}" for number in range(1, 25)),
+        *(f"H{number:03}" for number in range(1, 18)),  # webhooks
+        *(f"L{number:03}" for number in range(1, 26)),
         *(f"L{number:03}" for number in range(30, 41)),  # the requests of a push
         *(f"L{number:03}" for number in range(44, 48)),  # formats
         *(f"L{number:03}" for number in range(50, 54)),  # changed shapes

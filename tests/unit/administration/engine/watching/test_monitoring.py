@@ -835,6 +835,7 @@ class Site:
         self.rows = MemoryAuditRows()
         self.sealed = False
         self.days: list[int] = []
+        self.pruned: list[float] = []  # until when changes were
         self.pauses: list[float] = []
         self.administration = administration_of(self.fake)
         self.database = MemoryDatabase(self.clock, self.states)
@@ -858,6 +859,8 @@ class Site:
             runs=MemorySync(self.administration.registry, {}, self.clock).runs,
             delete_older_than=self.days.append,
             clock=self.clock,
+            prune_changes=self.pruned.append,
+            changes_days=lambda: 3,
         )
         return BackgroundWork(ports, verify_hours=verify_hours, pause=self.pause)
 
@@ -882,6 +885,7 @@ def test_a_round_monitors_verifies_and_prunes_and_the_next_one_not_again() -> No
     assert has_monitored(site.states)
     assert verified(site.fake) == ["acme"]
     assert site.days == [30]
+    assert site.pruned == [site.clock.now() - 3 * 86_400]
     site.clock.advance(86_401)
     work.round()
     assert site.days == [30, 30]

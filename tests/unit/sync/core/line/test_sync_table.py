@@ -241,6 +241,7 @@ WITH_CHILDREN = replace(
     gone=Gone.DELETE,
     guard_percent=50,
     full_every="7d",
+    feed=True,
     drift=Drift.STOP,
     writes=Writes.MODEL,
 )

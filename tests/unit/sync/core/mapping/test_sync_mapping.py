@@ -639,6 +639,13 @@ def test_only_a_model_can_save_its_records() -> None:
     assert ("L023", "writes") not in found_in(replace(mapped, target="contact"))
 
 
+def test_only_changes_of_a_table_can_be_recorded() -> None:
+    mapped = Sync(target="table:orders", mappings=(KEY,), feed=True)
+    assert found_in(mapped) == set()
+    for target in ("contact", "file:orders.csv"):
+        assert ("L025", "feed") in found_in(replace(mapped, target=target))
+
+
 def test_a_line_that_could_archive_once_only_is_warned_of() -> None:
     sync = Sync(
         mappings=(KEY,), incremental=Incremental("since", "at"), gone=Gone.ARCHIVE

@@ -78,6 +78,7 @@ CHANGES = {
     "results_at": "results",
     "guard_percent": 50,
     "full_every": "7d",
+    "feed": True,
     "drift": Drift.STOP,
     "schedule": "",
     "parallel": 1,

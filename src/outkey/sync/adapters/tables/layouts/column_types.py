@@ -281,6 +281,8 @@ def _decode_moment(value: object) -> object:
 
 def utc(value: datetime) -> datetime:
     """Return a moment in UTC; one without a zone is in UTC already."""
+    if value.tzinfo is UTC:
+        return value
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 

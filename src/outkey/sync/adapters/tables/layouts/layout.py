@@ -48,6 +48,7 @@ class Layout:
     refilled_by: tuple[str, ...] = ()
     first_id: int = 1  # lower ones belong to rows that were lost, or are there still
     next_id: int = 1  # of MySQL, when outkey looked last: TRUNCATE begins at 1 again
+    fed_by: tuple[str, ...] = ()  # the lines that want changes to be recorded
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> "Layout":
@@ -68,6 +69,7 @@ class Layout:
             refilled_by=tuple(facts.get("refilled_by", ())),
             first_id=facts.get("first_id", 1),
             next_id=facts.get("next_id", 1),
+            fed_by=tuple(facts.get("fed_by", ())),
         )
 
     def facts(self) -> dict[str, object]:
@@ -83,6 +85,7 @@ class Layout:
             "refilled_by": list(self.refilled_by),
             "first_id": self.first_id,
             "next_id": self.next_id,
+            "fed_by": list(self.fed_by),
         }
 
     def target(self, name: str) -> Target:

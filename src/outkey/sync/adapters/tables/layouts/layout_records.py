@@ -145,11 +145,23 @@ def _merge_layouts(current: Layout, stored: Layout | None) -> Layout:
         refilled_by=stored.refilled_by,
         first_id=stored.first_id,
         next_id=max(current.next_id, stored.next_id),
+        fed_by=stored.fed_by,
     )
 
 
 def note_renamed(stored: Layout | None, line: str, new_name: str) -> Layout:
     """Return the record of a table after one of its lines got another name."""
     layout = stored or Layout({})
-    names = {new_name if name == line else name for name in layout.refilled_by}
-    return replace(layout, refilled_by=tuple(sorted(names)))
+    refilled_by, fed_by = (
+        tuple(sorted({new_name if name == line else name for name in names}))
+        for names in (layout.refilled_by, layout.fed_by)
+    )
+    return replace(layout, refilled_by=refilled_by, fed_by=fed_by)
+
+
+def note_feed(stored: Layout | None, line: str, *, wants_feed: bool) -> Layout:
+    """Return the record of a table after one of its lines wants a feed, or none."""
+    layout = stored or Layout({})
+    others = {*layout.fed_by} - {line}
+    lines = others | {line} if wants_feed else others
+    return replace(layout, fed_by=tuple(sorted(lines)))

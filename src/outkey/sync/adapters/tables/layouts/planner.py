@@ -150,6 +150,7 @@ class TablePlanner:
             is_partial=before.is_partial,
             refilled_by=before.refilled_by,
             first_id=before.first_id,
+            fed_by=before.fed_by,
         )
 
     # ── a table that is there ────────────────────────────────────────────────────────
@@ -340,6 +341,7 @@ class TablePlanner:
         kind: FieldKind,
         kinds: Mapping[str, FieldKind],
     ) -> None:
+        plan.is_conversion = True
         before = plan.layout.columns[name].kind
         column = self._sql.new_column(name, kind, kinds, plan.layout.keys)
         plan.layout = replace(

@@ -27,6 +27,7 @@ class TablePlan:
     changes: list[Text] = field(default_factory=list)
     is_new: bool = False
     is_loss: bool = False  # others have dropped rows or columns
+    is_conversion: bool = False  # the values of a column become others
     first_id: int = 1  # of the rows that are written after that
 
     def note(self, done: Text, would: Text) -> None:

@@ -21,6 +21,7 @@ _ID = 'found."outkey-id"'
 _IS_AMBIGUOUS = 'found."outkey-is-ambiguous"'
 _WAS_ARCHIVED = 'found."outkey-was-archived"'
 _LACKS_MARK = 'found."outkey-lacks-mark"'
+_ARCHIVED_BEFORE = 'found."outkey-archived-before"'
 _COLLATIONS = {FieldKind.TEXT: ' COLLATE "C"'}
 
 
@@ -28,7 +29,12 @@ class MergeSql:
     """The statements for rows that have these columns."""
 
     def __init__(
-        self, table: OpenTable, names: Sequence[str], keys: Sequence[str]
+        self,
+        table: OpenTable,
+        names: Sequence[str],
+        keys: Sequence[str],
+        *,
+        returns_before: bool = False,
     ) -> None:
         preparer = table.connection.dialect.identifier_preparer
         quote = preparer.quote_identifier
@@ -47,6 +53,13 @@ class MergeSql:
             quote(name): f'found."outkey-differs-{place}"'
             for place, name in enumerate(self.compared)
         }
+        # By column: its value before, if that is returned.
+        self._before = {
+            quote(name): f'found."outkey-before-{place}"'
+            for place, name in enumerate(self.compared)
+            if returns_before
+        }
+        self._returns_before = returns_before
         # Others may have given a column a collation in which 'a' is 'A'.
         self._collations = {
             quote(name): _COLLATIONS.get(layout.columns[name].kind, "")
@@ -73,9 +86,13 @@ class MergeSql:
 
         It returns the rows that are new, that differ, or whose key several stored rows
         have: the number of the row, whether its key is ambiguous, whether it is new,
-        and for each compared column whether it differs.
+        and for each compared column whether it differs. Then, if that is wanted, the
+        values of these columns before, and when the row was archived.
         """
-        flags = "".join(f", {flag}" for flag in self._flags.values())
+        facts = [*self._flags.values(), *self._before.values()]
+        if self._returns_before:
+            facts.append(_ARCHIVED_BEFORE)
+        flags = "".join(f", {fact}" for fact in facts)
         differs = " OR ".join((_WAS_ARCHIVED, *self._flags.values()))
         is_change = f"NOT {_IS_AMBIGUOUS} AND ({differs})"
         return (
@@ -105,6 +122,10 @@ class MergeSql:
             f" staged.{name}{self._collations[name]}": flag
             for name, flag in self._flags.items()
         }
+        if self._returns_before:
+            facts |= {f"stored.{name}": fact for name, fact in self._before.items()}
+            archived_at = f"stored.{self._archived_at}" if self._archived_at else "NULL"
+            facts[f"{archived_at}"] = _ARCHIVED_BEFORE
         selected = ", ".join(
             f"{fact} AS {name.removeprefix('found.')}" for fact, name in facts.items()
         )

@@ -9,14 +9,13 @@ from sqlalchemy import ColumnElement, and_, delete, func, select, update
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.groups import groups_of
 from outkey.foundation.core.text import Text
-from outkey.sync.adapters.tables.layouts.column_types import encoder
+from outkey.sync.adapters.tables.feeds.feed_writer import FeedWriter
 from outkey.sync.adapters.tables.layouts.layout import LINE, RUN
 from outkey.sync.adapters.tables.open_table import GROUP, OpenTable
 from outkey.sync.adapters.tables.rows.checked_rows import CheckedRows
 from outkey.sync.adapters.tables.rows.row_ids import id_of
 from outkey.sync.core.line.line import Gone
-from outkey.sync.core.mapping.column_values import ColumnType
-from outkey.sync.core.mapping.records import FieldKind, HostRecord, Unseen
+from outkey.sync.core.mapping.records import HostRecord, Unseen
 from outkey.sync.core.mapping.targets import ARCHIVED_AT
 from outkey.sync.ports.sync import Key
 
@@ -24,8 +23,9 @@ from outkey.sync.ports.sync import Key
 class MissingRows:
     """The rows of a table that a line brought, and a run has not seen."""
 
-    def __init__(self, table: OpenTable) -> None:
+    def __init__(self, table: OpenTable, feed: FeedWriter | None = None) -> None:
         self._table = table
+        self._feed = feed  # records what is archived and deleted
 
     def count(self, line: str, run: str) -> Unseen:
         """Return how many rows a line brought, and a run has not seen."""
@@ -59,20 +59,34 @@ class MissingRows:
     def retire(self, line: str, run: str, gone: Gone) -> int:
         """Archive or delete what a line brought and a run has not seen."""
         missing = self._missing(line, run)
-        if gone is Gone.DELETE:
-            statement: Any = delete(self._table.clause).where(missing)
-        elif self._table.layout.archives:
-            now = self._encoded_moment(datetime.now(UTC))
-            statement = (
-                update(self._table.clause).where(missing).values({ARCHIVED_AT: now})
-            )
-        else:
+        if gone is not Gone.DELETE and not self._table.layout.archives:
             raise ConfigError(
                 Text("records of this table cannot be archived"),
                 hint=Text("Run a line with gone = archive first."),
                 field="gone",
             )
-        return int(self._table.connection.execute(statement).rowcount)
+        if self._feed is None:
+            return self._retire(missing, gone)
+        count = 0
+        # None of them is missing any more when it was archived or deleted.
+        query = select(self._table.id).where(missing).order_by(self._table.id)
+        while ids := self._table.connection.scalars(query.limit(GROUP)).all():
+            if gone is Gone.DELETE:
+                self._feed.record_deletion(ids)
+            count += self._retire(self._table.id.in_(ids), gone)
+            if gone is not Gone.DELETE:
+                self._feed.record_archiving(ids)
+        return count
+
+    def _retire(self, condition: ColumnElement[bool], gone: Gone) -> int:
+        """Archive or delete rows by a condition; return how many."""
+        if gone is Gone.DELETE:
+            statement: Any = delete(self._table.clause)
+        else:
+            now = self._table.encode(ARCHIVED_AT, datetime.now(UTC))
+            statement = update(self._table.clause).values({ARCHIVED_AT: now})
+        result = self._table.connection.execute(statement.where(condition))
+        return int(result.rowcount)
 
     def delete_children(
         self,
@@ -100,6 +114,8 @@ class MissingRows:
                 if stays is not None and tuple(of_row[len(parent) :]) not in stays:
                     missing.append(number)
         for ids in groups_of(missing, GROUP):
+            if self._feed is not None:
+                self._feed.record_deletion(ids)
             self._table.connection.execute(
                 delete(self._table.clause).where(self._table.id.in_(ids))
             )
@@ -113,7 +129,3 @@ class MissingRows:
         if not self._table.layout.archives:
             return of_line
         return and_(of_line, self._table.columns[ARCHIVED_AT].is_(None))
-
-    def _encoded_moment(self, moment: datetime) -> object:
-        encode = encoder(self._table.vendor, ColumnType(FieldKind.DATETIME))
-        return moment if encode is None else encode(moment)

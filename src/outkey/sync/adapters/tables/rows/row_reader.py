@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
-from sqlalchemy import ColumnElement, and_, cast, false, func, literal, select
+from sqlalchemy import ColumnElement, Select, and_, cast, false, func, literal, select
 from sqlalchemy import Text as SqlText
 
 from outkey.foundation.core.errors import ConfigError
@@ -20,6 +21,7 @@ from outkey.sync.core.mapping.column_values import (
 )
 from outkey.sync.core.mapping.filters import Equal, Span, Wanted
 from outkey.sync.core.mapping.records import FieldKind, HostRecord
+from outkey.sync.core.mapping.row_changes import ROW_ID
 from outkey.sync.core.mapping.shape import value_text
 from outkey.sync.core.mapping.targets import ARCHIVED_AT
 from outkey.sync.ports.sync import NOTHING, Key
@@ -40,25 +42,40 @@ class RowReader:
         wanted: Mapping[str, Wanted] = NOTHING,
     ) -> list[HostRecord]:
         """Return the next rows after an id, ordered by id."""
-        names = list(self._table.layout.columns)
-        archived_at = (
-            [ARCHIVED_AT] if self._table.layout.archives and with_archived else []
-        )
-        query = select(
-            self._table.id, *map(self._table.result_column, (*archived_at, *names))
-        )
-        query = query.where(*self._conditions(after, wanted))
+        query = self._query(with_archived=with_archived)
+        query = query.where(*self._conditions(after, wanted)).limit(limit)
         if self._table.layout.archives and not with_archived:
             query = query.where(self._table.columns[ARCHIVED_AT].is_(None))
-        rows = self._table.connection.execute(
-            query.order_by(self._table.id).limit(limit)
-        )
+        names = self._names(with_archived=with_archived)
         return [
-            HostRecord(
-                str(number), self._table.decode_row((*archived_at, *names), values)
-            )
-            for number, *values in rows
+            HostRecord(str(number), self._table.decode_row(names, values))
+            for number, *values in self._table.connection.execute(query)
         ]
+
+    def whole(self, condition: ColumnElement[bool]) -> list[dict[str, object]]:
+        """Return rows by a condition, archived ones too, with their IDs."""
+        query = self._query(with_archived=True).where(condition)
+        rows = self._table.connection.execute(query).all()
+        names = (ROW_ID, *self._names(with_archived=True))
+        columns = [
+            self._table.decode_column(name, values)
+            for name, values in zip(names, zip(*rows, strict=True), strict=bool(rows))
+        ]
+        return [
+            dict(zip(names, values, strict=True))
+            for values in zip(*columns, strict=True)
+        ]
+
+    def _names(self, *, with_archived: bool) -> list[str]:
+        """Return the columns of rows, with the time of archiving if it is wanted."""
+        has_time = self._table.layout.archives and with_archived
+        first = [ARCHIVED_AT] if has_time else []
+        return [*first, *self._table.layout.columns]
+
+    def _query(self, *, with_archived: bool) -> Select[Any]:
+        names = self._names(with_archived=with_archived)
+        columns = map(self._table.result_column, names)
+        return select(self._table.id, *columns).order_by(self._table.id)
 
     def count(self, after: str = "", wanted: Mapping[str, Wanted] = NOTHING) -> int:
         """Return how many rows there are after an id, archived ones too."""

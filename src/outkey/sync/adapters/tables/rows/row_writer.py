@@ -18,6 +18,7 @@ from outkey.sync.adapters.tables.rows.row_statements import (
 )
 from outkey.sync.adapters.tables.rows.staged_rows import StagedRows, can_be_staged
 from outkey.sync.adapters.tables.rows.stored_rows import (
+    Earlier,
     RunMark,
     StoredRow,
     find_stored,
@@ -33,6 +34,7 @@ from outkey.sync.core.mapping.records import (
     rejected_write,
     written_update,
 )
+from outkey.sync.core.mapping.targets import ARCHIVED_AT
 from outkey.sync.ports.sync import Key
 
 # Of MySQL: no default, a row that is too long, a check, and what triggers refuse.
@@ -59,14 +61,22 @@ NOT_INSERTED = frozenset(
 class RowWriter:
     """Creates and updates the rows of a table.
 
+    `earlier` gets the values that updated rows had.
     `expects_new`: rows are inserted without a comparison. They are compared if a key
     is taken: in a table that outkey has made, keys are unique.
     """
 
-    def __init__(self, table: OpenTable, *, expects_new: bool = False) -> None:
+    def __init__(
+        self,
+        table: OpenTable,
+        *,
+        expects_new: bool = False,
+        earlier: Earlier | None = None,
+    ) -> None:
         self._table = table
         self._statements = RowStatements(table)
-        self._staged_rows = StagedRows(table)
+        self._staged_rows = StagedRows(table, earlier)
+        self._earlier = earlier
         self._may_stage = True
         self._expects_new = expects_new
 
@@ -113,7 +123,7 @@ class RowWriter:
             stored[page.key(number)] = [StoredRow.new(row, None)]
             return Written(WriteOutcome.CREATED, changes=changes)
         before[0].values.update(row)
-        if changes or before[0].is_archived:
+        if changes or before[0].archived_at is not None:
             return replace(written_update(tuple(changes)), changes=changes)
         return UNCHANGED
 
@@ -215,14 +225,15 @@ class RowWriter:
                 for name, value in row.items()
                 if self._differs(name, record.values.get(name), value)
             }
-            is_change = bool(changed) or record.is_archived
+            is_change = bool(changed) or record.archived_at is not None
             # In the order of the row, so that equal updates are one result.
             names = tuple([name for name in row if name in changed])
             results.append(written_update(names) if is_change else UNCHANGED)
             if is_change:
+                self._note_earlier(page.key(number), record, names)
                 record.values.update(row)
                 record.changed |= changed
-                record.is_archived = False
+                record.archived_at = None
                 if record.id is not None:
                     updated[record.id] = record
             elif record.id is not None and needs_mark(
@@ -234,6 +245,15 @@ class RowWriter:
         self._statements.update(page.key_names, list(updated.values()), mark)
         self._statements.mark(seen, mark)
         return results
+
+    def _note_earlier(self, key: Key, record: StoredRow, names: Sequence[str]) -> None:
+        """Note the values of a row before it is updated, the first time only."""
+        if self._earlier is None:
+            return
+        values = {name: record.values.get(name) for name in names}
+        if record.archived_at is not None:
+            values[ARCHIVED_AT] = record.archived_at
+        self._earlier[key] = {**values, **self._earlier.get(key, {})}
 
     def assign(self, values: Mapping[str, Row], mark: RunMark) -> set[str]:
         """Write values into rows by id, and mark these; return the ids of those done.

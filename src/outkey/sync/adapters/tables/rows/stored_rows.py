@@ -8,7 +8,11 @@ from sqlalchemy import select
 
 from outkey.sync.adapters.tables.layouts.layout import LINE, RUN
 from outkey.sync.adapters.tables.open_table import OpenTable
+from outkey.sync.core.mapping.targets import ARCHIVED_AT
 from outkey.sync.ports.sync import Key
+
+# Of rows that are updated, by key: the values of changed fields that they had.
+Earlier = dict[Key, dict[str, object]]
 
 
 class RunMark(NamedTuple):
@@ -24,14 +28,14 @@ class StoredRow:
 
     id: int | None  # None: it is new
     mark: RunMark | None
-    is_archived: bool
+    archived_at: object  # None: it is not archived
     values: dict[str, object]
     changed: set[str] = field(default_factory=set)
 
     @classmethod
     def new(cls, row: Mapping[str, object], mark: RunMark | None) -> "StoredRow":
         """Return a row that is not stored yet."""
-        return cls(id=None, mark=mark, is_archived=False, values=dict(row))
+        return cls(id=None, mark=mark, archived_at=None, values=dict(row))
 
 
 def find_stored(
@@ -59,8 +63,8 @@ def find_stored(
     first = 3 + len(archived_at)
     for row in table.connection.execute(query):
         values = table.decode_row(names, row[first:])
-        is_archived = bool(archived_at) and row[3] is not None
-        record = StoredRow(row[0], RunMark(row[1], row[2]), is_archived, values)
+        moment = table.decode(ARCHIVED_AT, row[3]) if archived_at else None
+        record = StoredRow(row[0], RunMark(row[1], row[2]), moment, values)
         rows.setdefault(tuple(values[name] for name in keys), []).append(record)
     return rows
 

@@ -1,0 +1,1 @@
+"""The changes of tables, recorded in the transactions of their rows."""
