@@ -39,7 +39,7 @@ line = "contacts"
 scheme = "github"
 run = "contacts"
 """
-SCOPES = ("read", "send", "manage", "run", "audit")
+SCOPES = ("read", "send", "manage", "run", "audit", "data")
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,7 @@ def serving_interface(spar: Spar, folder: Path) -> Iterator[Interface]:
         for name, *options in (
             ("all",),
             ("shop", "--configuration", "shop"),
+            ("acme", "--configuration", "acme"),
             ("expired", "--expires", "2020-01-01"),
             ("revoked",),
             ("once", "--per-minute", "1"),

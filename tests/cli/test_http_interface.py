@@ -51,6 +51,7 @@ OPERATIONS = {
     ("read", "manage", "run"): ("list_runs", "show_run"),
     ("run",): ("start_run", "cancel_run"),
     ("audit",): ("list_audit",),
+    ("data",): ("list_tables", "list_rows", "list_changes"),
     ("send",): (
         *("test_configuration", "send_get", "send_head", "send_options"),
         *("send_post", "send_put", "send_patch", "send_delete"),
@@ -66,6 +67,7 @@ NAMES = {
     "configurations": "acme",
     "lines": "contacts",
     "webhooks": "contacts",
+    "tables": "contacts",
     "secrets": "token",
 }
 
@@ -529,6 +531,120 @@ def test_webhooks_and_deliveries_are_read(interface: Interface) -> None:
     assert "a-name-of-a-person" not in response.text
     path = "webhooks/contacts/deliveries?state=ignored&limit=5"
     assert interface.call("GET", path).json() == []
+
+
+PEOPLE = """
+[line.people]
+configuration = "acme"
+direction = "pull"
+path = "/records/contacts"
+query = {{ count = "{count}" }}
+records = "items"
+target = "table:people"
+keys = ["id"]
+gone = "archive"
+guard_percent = 100
+feed = {feed}
+fields = [
+  {{ api = "id", host = "id" }},
+  {{ api = "{name}", host = "name" }},
+  {{ api = "credit", host = "credit", transform = "decimal" }},
+]
+"""
+
+
+def fill_people(
+    interface: Interface, count: int, name: str = "full_name", feed: str = "true"
+) -> None:
+    document = PEOPLE.format(count=count, name=name, feed=feed)
+    assert interface.outkey("apply", "-", stdin=document).code == 0
+    assert interface.outkey("line", "run", "people").code == 0
+
+
+def test_rows_and_their_changes_are_read(interface: Interface) -> None:
+    fill_people(interface, 5)
+    listed = interface.call("GET", "tables", "data").json()
+    (table,) = [table for table in listed if table["table"] == "people"]
+    columns = {"id": "text", "name": "text", "credit": "decimal"}
+    assert (table["rows"], table["columns"]) == (5, columns)
+    page = interface.call("GET", "tables/people/rows?limit=3", "data").json()
+    assert [row["outkey_id"] for row in page["rows"]] == [1, 2, 3]
+    assert isinstance(page["rows"][0]["credit"], str)
+    cursor = page["cursor"]
+    path = f"tables/people/rows?after={page['next']}"
+    page = interface.call("GET", path, "data").json()
+    assert (len(page["rows"]), page["next"], page["columns"]) == (2, None, columns)
+    fill_people(interface, 4, "mail")
+    path = f"tables/people/changes?after={cursor}&limit=3"
+    first = interface.call("GET", path, "data").json()
+    assert (first["table"], first["more"]) == ("people", True)
+    path = f"tables/people/changes?after={first['next']}"
+    second = interface.call("GET", path, "data").json()
+    changes = [*first["changes"], *second["changes"]]
+    kinds = [change["change"] for change in changes]
+    assert kinds == ["changed"] * 4 + ["archived"]
+    assert [*changes[0]["before"]] == ["name"]
+    assert changes[0]["row"]["name"] != changes[0]["before"]["name"]
+    assert changes[4]["row"]["archived_at"].endswith("Z")
+    assert second["more"] is False
+    assert second["next"] == changes[4]["cursor"]
+    assert "api:data:exported" in [record["tag"] for record in interface.audit()]
+    printed = interface.outkey(
+        "data", "changes", "people", "--after", cursor, "--limit", "3", "--json"
+    )
+    assert printed.json == first
+    shown = interface.outkey("data", "changes", "people", "--after", first["next"])
+    assert "archived_at: – → 20" in shown.out
+    shown = interface.outkey("data", "changes", "people", "--limit", "1").out
+    assert "--after" in shown
+    assert "added" in shown
+    none = interface.outkey("data", "changes", "people", "--after", second["next"])
+    assert none.out == "The table people has no changes after this one.\n"
+
+
+def test_rows_are_filtered_by_their_columns(interface: Interface) -> None:
+    fill_people(interface, 5)
+    every = interface.call("GET", "tables/people/rows").json()["rows"]
+    (wanted,) = [row for row in every if row["id"] == every[1]["id"]]
+    path = f"tables/people/rows?id={wanted['id'].upper()}&credit={wanted['credit']}0"
+    assert interface.call("GET", path).json()["rows"] == [wanted]
+    refused = interface.call("GET", "tables/people/rows?color=red")
+    assert refused.status_code == 422
+    assert refused.json()["error"]["field"] == "color"
+    for path in ("rows?after=x", "rows?limit=1001", "changes?after=x"):
+        assert interface.call("GET", f"tables/people/{path}").status_code == 422
+
+
+def test_changes_that_cannot_be_read_say_why(interface: Interface) -> None:
+    fill_people(interface, 5)
+    cursor = interface.call("GET", "tables/people/rows").json()["cursor"]
+    path = f"tables/people/changes?after={cursor}"
+    assert interface.call("GET", path, "acme").status_code == 200
+    refused = interface.call("GET", path, "shop")
+    assert (refused.status_code, "people" in refused.text) == (404, False)
+    assert interface.call("GET", "tables/nothing/rows", "data").status_code == 404
+    seen = interface.call("GET", "tables", "shop").json()
+    assert "people" not in [table["table"] for table in seen]
+    fill_people(interface, 5, feed="false")
+    refused = interface.call("GET", path)
+    assert refused.status_code == 409
+    assert_error(refused, "no_feed")
+    done = interface.outkey("data", "changes", "people")
+    assert (done.code, "error[no_feed]" in done.err) == (2, True)
+    assert interface.call("GET", "tables/people/rows").json()["cursor"] is None
+    fill_people(interface, 5)
+    refused = interface.call("GET", path)
+    assert refused.status_code == 410
+    assert_error(refused, "cursor_expired")
+    # A line of another configuration fills it too.
+    other = PEOPLE.format(count=1, name="mail", feed="false").replace(
+        "[line.people]", "[line.others]"
+    )
+    other = other.replace('"acme"', '"shop"')
+    assert interface.outkey("apply", "-", stdin=other).code == 0
+    assert interface.call("GET", "tables/people/rows", "acme").status_code == 404
+    assert interface.call("GET", "tables/people/rows", "data").status_code == 200
+    interface.outkey("line", "delete", "others", "--yes")
 
 
 # ── sending ─────────────────────────────────────────────────────────────────────────

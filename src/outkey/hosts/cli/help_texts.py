@@ -117,6 +117,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "data": ("outkey data list", "outkey data show orders"),
     "data list": ("outkey data list",),
     "data show": ("outkey data show orders --limit 5",),
+    "data changes": (
+        "outkey data changes orders --limit 20",
+        "outkey data changes orders --after 4be0c7d1a2f3-1042 --json",
+    ),
     "data export": (
         "outkey data export orders > orders.csv",
         "outkey data export orders --format parquet --output orders.parquet",

@@ -32,6 +32,7 @@ class Scope(StrEnum):
     MANAGE = "manage"
     RUN = "run"
     AUDIT = "audit"
+    DATA = "data"
 
 
 class ApiTokenState(StrEnum):

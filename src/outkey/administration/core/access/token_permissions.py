@@ -18,6 +18,9 @@ SCOPE_TEXTS: Mapping[Scope, Text] = {
     ),
     Scope.RUN: Text("Start, watch and cancel runs of sync lines."),
     Scope.AUDIT: Text("Read the audit."),
+    Scope.DATA: Text(
+        "Read the rows of tables that sync lines fill, and their changes."
+    ),
 }
 # What a user could do on the pages as well.
 SCOPE_NEEDS: Mapping[Scope, frozenset[Permission]] = {
@@ -55,6 +58,7 @@ SCOPE_NEEDS: Mapping[Scope, frozenset[Permission]] = {
     ),
     Scope.RUN: frozenset({Permission.RUN_LINE, Permission.VIEW_RUN}),
     Scope.AUDIT: frozenset({Permission.VIEW_AUDIT}),
+    Scope.DATA: frozenset({Permission.VIEW_DATA}),
 }
 
 

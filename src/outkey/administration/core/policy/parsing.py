@@ -4,7 +4,7 @@ import re
 from dataclasses import fields
 
 from outkey.administration.core.findings.posture import CONFIGURATION_CHECKS, MAX_DAYS
-from outkey.administration.core.policy.policy import Policy
+from outkey.administration.core.policy.policy import ChangesPolicy, Policy
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.choices import Environment
 from outkey.foundation.core.origin import parse_base_url, parse_proxy_url
@@ -34,6 +34,7 @@ def parse_policy(text: str) -> Policy:
     blocking: dict[str, frozenset[str]] = {}
     durability = Durability.PROCESS
     proxy = ProxyPolicy()
+    changes = ChangesPolicy()
     token_days: int | None = None
     for key, value in document.items():
         if key in day_keys:
@@ -44,10 +45,13 @@ def parse_policy(text: str) -> Policy:
             proxy = _parse_proxy(value)
         elif key == "api_tokens":
             token_days = _parse_api_tokens(value)
+        elif key == "data":
+            changes = ChangesPolicy(_parse_data(value))
         elif key in set(Environment):
             blocking[key] = _parse_blocking(value, key)
         else:
-            names = ", ".join([*day_keys, "api_tokens", "audit", "proxy", *Environment])
+            sections = ("api_tokens", "audit", "data", "proxy", *Environment)
+            names = ", ".join([*day_keys, *sections])
             raise ConfigError(
                 Text("the policy has an unknown key"),
                 field=key,
@@ -58,6 +62,7 @@ def parse_policy(text: str) -> Policy:
         durability=durability,
         blocking=blocking,
         proxy=proxy,
+        changes=changes,
         token_days=token_days,
     )
 
@@ -72,6 +77,18 @@ def _parse_api_tokens(section: object) -> int:
             hint=CORRECT_FILE,
         )
     return parse_days(section["longest_days"], place)
+
+
+def _parse_data(section: object) -> int:
+    """Return for how many days changes are stored, or refuse the section."""
+    place = "data.changes_days"
+    if not isinstance(section, dict) or set(section) != {"changes_days"}:
+        raise ConfigError(
+            Text("the section data of the policy has one key: changes_days"),
+            field=place,
+            hint=CORRECT_FILE,
+        )
+    return parse_days(section["changes_days"], place)
 
 
 def _parse_audit(section: object) -> Durability:

@@ -8,6 +8,13 @@ from outkey.sending.core.request.proxy import ProxyPolicy
 
 
 @dataclass(frozen=True, slots=True)
+class ChangesPolicy:
+    """How long the recorded changes of tables are stored."""
+
+    days: int = 30
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """The operator's policy: ages in days, and what blocks in an environment."""
 
@@ -17,5 +24,6 @@ class Policy:
     durability: Durability = Durability.PROCESS  # of audit records
     blocking: Mapping[str, frozenset[str]] = field(default_factory=dict)
     proxy: ProxyPolicy = field(default_factory=ProxyPolicy)
+    changes: ChangesPolicy = field(default_factory=ChangesPolicy)
     # How long a new API token may be valid, in days; None for ever.
     token_days: int | None = None

@@ -151,7 +151,7 @@ class ApiAccess:
         """Return the configurations that the token is for, by name, with states."""
         self.token.demand(Scope.READ)
         application = self.application
-        names = self._names()
+        names = self.names()
         now = application.clock.now()
         sealed = application.keys.is_sealed()
         return [
@@ -312,7 +312,7 @@ class ApiAccess:
     def webhooks(self) -> list[ShownWebhook]:
         """Return the webhooks of the configurations that the token is for."""
         self.token.demand(Scope.READ)
-        names = self._names()
+        names = self.names()
         return [
             self.application.webhooks.shown(stored)
             for stored in self.application.webhooks.stored().values()
@@ -340,7 +340,7 @@ class ApiAccess:
         """Return the newest records; of a limited token, about its configurations."""
         self.token.demand(Scope.AUDIT)
         rows = self.application.audit_trail.rows
-        names = self._names()
+        names = self.names()
         if names is None:
             # Records outlast their configuration, whose name shows whose they are.
             labels = {"configuration": configuration} if configuration else {}
@@ -359,7 +359,7 @@ class ApiAccess:
 
     # ── what the token is for ───────────────────────────────────────────────────────
 
-    def _names(self) -> Collection[str] | None:
+    def names(self) -> Collection[str] | None:
         """Return the names of the token's configurations; None for all."""
         records = self.token.records
         if records is None:
@@ -382,7 +382,7 @@ class ApiAccess:
         return self._configuration(name)
 
     def _lines(self) -> list[SyncLine]:
-        names = self._names()
+        names = self.names()
         return [
             line
             for line in self.application.registry.lines()
@@ -414,7 +414,7 @@ class ApiAccess:
         token for all configurations has it.
         """
         stored = self.application.webhooks.stored().get(name)
-        names = self._names()
+        names = self.names()
         if stored is None or (
             names is not None and stored.webhook.configuration not in names
         ):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from outkey.foundation.core.errors import ConfigError, OutkeyError
+from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.declaring import Commands
 from outkey.hosts.cli.output_file import OutputOption, output_file
@@ -16,17 +16,27 @@ from outkey.hosts.cli.printing.output import (
     print_table,
     progress_bar,
 )
+from outkey.hosts.cli.printing.times import time_text
 from outkey.hosts.cli.session import AsJson, open_application
 from outkey.hosts.command_host import administration_of
+from outkey.hosts.table_facts import (
+    changes_facts,
+    listed_table_facts,
+    table_facts,
+    table_label,
+)
 from outkey.sending.core.audit.events import Tag
 from outkey.sync.core.mapping.records import Target, find_target
-from outkey.sync.core.mapping.shown import shortened
+from outkey.sync.core.mapping.row_changes import ROW_ID, ChangeKind, parse_cursor
+from outkey.sync.core.mapping.shown import shortened, shown_change, shown_field
 from outkey.sync.core.mapping.targets import ARCHIVED_AT, TABLE_PREFIX, FileFormat
 
 if TYPE_CHECKING:
+    from outkey.sync.core.mapping.row_changes import RecordedChange
     from outkey.sync.ports.sync import StoredTables
 
 _MAX_SHOWN = 60  # characters of a value
+_MAX_DIFFERENCES = 200
 data_app = Commands(help="Show and export the tables that sync lines fill.")
 TableArgument = Annotated[
     str,
@@ -41,7 +51,7 @@ def list_tables(*, as_json: AsJson = False) -> None:
     """List the tables that sync lines have made."""
     tables = open_application().sync.tables()
     targets = tables.targets()
-    facts = [_listed_facts(tables, target) for target in targets]
+    facts = [listed_table_facts(tables, target) for target in targets]
     if as_json:
         print_json(facts)
     elif facts:
@@ -80,7 +90,7 @@ def show_table(
     rows = tables.rows(target.name, after, limit)
     if as_json:
         records = [{"outkey_id": int(row.id), **row.values} for row in rows]
-        print_json({**_table_facts(tables, target), "records": records})
+        print_json({**table_facts(tables, target), "records": records})
         return
     names = [field.name for field in target.fields]
     if any(ARCHIVED_AT in row.values for row in rows):
@@ -95,6 +105,67 @@ def show_table(
         )
         return
     print_table(("outkey_id", *names), cells)
+
+
+@data_app.command("changes")
+def show_changes(
+    table: TableArgument,
+    *,
+    after: Annotated[
+        str,
+        typer.Option(
+            help="Continue after this cursor; without it, at the oldest change.",
+            metavar="CURSOR",
+        ),
+    ] = "",
+    limit: Annotated[
+        int, typer.Option(min=1, max=1000, metavar="NUMBER", help="How many changes.")
+    ] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Show changes of a table whose line has feed = true."""
+    tables = open_application().sync.tables()
+    target = _find_table(tables, table)
+    cursor = parse_cursor(after) if after else None
+    page = tables.changes(target.name, cursor, limit)
+    name = table_label(target)
+    if as_json:
+        print_json(changes_facts(name, page))
+        return
+    if not page.changes:
+        print_line(
+            f"The table {name} has no changes{' after this one' if after else ''}."
+        )
+        return
+    rows = (
+        (
+            str(change.cursor),
+            time_text(change.at),
+            change.kind,
+            ", ".join(shortened(value, _MAX_SHOWN) for value in change.key.values()),
+            shown_differences(change),
+        )
+        for change in page.changes
+    )
+    print_table(("Cursor", "At", "Change", "Key", "Fields"), rows)
+    if page.more:
+        print_line(f"There are more: outkey data changes {name} --after {page.next}")
+
+
+def shown_differences(change: "RecordedChange") -> str:
+    """Return the fields of a change: before and after, or those of a new row."""
+    row = change.row or {}
+    before = change.before or {}
+    match change.kind:
+        case ChangeKind.CHANGED | ChangeKind.ARCHIVED:
+            fields = [
+                shown_change(name, before[name], row.get(name)) for name in before
+            ]
+        case _:
+            values = change.row or before
+            names = [name for name in values if name not in {ROW_ID, *change.key}]
+            fields = [shown_field(name, values[name]) for name in names]
+    return shortened("; ".join(fields), _MAX_DIFFERENCES)
 
 
 @data_app.command("export")
@@ -167,26 +238,3 @@ def _find_table(tables: "StoredTables", name: str) -> Target:
         hint=Text("See: outkey data list"),
         field="table",
     )
-
-
-def _listed_facts(tables: "StoredTables", target: Target) -> dict[str, object]:
-    """Return a table for the list; its database may be down."""
-    try:
-        return _table_facts(tables, target)
-    except OutkeyError as error:
-        facts = {"table": target.name.removeprefix(TABLE_PREFIX), "rows": None}
-        return facts | {"columns": _column_facts(target), "problem": error.message}
-
-
-def _column_facts(target: Target) -> dict[str, str]:
-    """Return the columns of a table with their kinds."""
-    return {field.name: str(field.kind) for field in target.fields}
-
-
-def _table_facts(tables: "StoredTables", target: Target) -> dict[str, object]:
-    """Return a table as programs read it."""
-    return {
-        "table": target.name.removeprefix(TABLE_PREFIX),
-        "columns": _column_facts(target),
-        "rows": tables.count(target.name),
-    }

@@ -11,10 +11,10 @@ from django.urls import URLPattern, URLResolver, register_converter
 from django.urls.converters import StringConverter
 from django.urls.resolvers import RegexPattern
 
-from outkey.hosts.django.api import configurations, synchronization
+from outkey.hosts.django.api import configurations, synchronization, tables
 from outkey.hosts.django.api.interface import api
 
-MODULES = (configurations, synchronization)  # which describe the operations
+MODULES = (configurations, synchronization, tables)  # which describe the operations
 
 
 class SegmentConverter(StringConverter):

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from functools import wraps
 from traceback import format_tb
+from typing import Any
 from urllib.parse import unquote
 
 from django.core.exceptions import RequestDataTooBig
@@ -27,9 +28,14 @@ NUL = "\x00"
 _log = logging.getLogger(__name__)
 
 
-def json_response(document: object, status: int = 200) -> HttpResponse:
-    """Return a document as JSON, which no cache stores."""
-    body = json.dumps(document, default=str).encode()
+def json_response(
+    document: object, status: int = 200, *, default: Callable[[Any], object] = str
+) -> HttpResponse:
+    """Return a document as JSON, which no cache stores.
+
+    `default` makes a value of JSON of another one.
+    """
+    body = json.dumps(document, default=default).encode()
     response = HttpResponse(body, status=status, content_type="application/json")
     response["Cache-Control"] = "no-store"
     return response

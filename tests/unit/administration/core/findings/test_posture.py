@@ -414,6 +414,9 @@ def test_all_that_the_policy_blocks_is_named_at_once() -> None:
         ('[audit]\ndurability = "power"\nmore = 1', "audit.durability"),
         ("api_tokens = 90", "api_tokens.longest_days"),
         ("[api_tokens]\nlongest_days = 0", "api_tokens.longest_days"),
+        ("data = 30", "data.changes_days"),
+        ("[data]\nchanges_days = 0", "data.changes_days"),
+        ("[data]\nchanges_days = 9\nmore = 1", "data.changes_days"),
         ("[api_tokens]\nlongest_days = 9\nmore = 1", "api_tokens.longest_days"),
     ],
 )
@@ -441,6 +444,8 @@ def test_the_policy_sets_what_an_audit_record_survives(
 def test_the_policy_limits_api_tokens() -> None:
     assert parse_policy("").token_days is None
     assert parse_policy("[api_tokens]\nlongest_days = 90").token_days == 90
+    assert parse_policy("[data]\nchanges_days = 7").changes.days == 7
+    assert parse_policy("").changes.days == 30
 
 
 def test_the_policy_is_a_file_and_a_variable_decides_about_retention(
