@@ -106,6 +106,7 @@ SHAPES: Mapping[StateKind, Shape] = {
         "expires_at?": or_null(is_time),
         "revoked_at?": or_null(is_time),
         "allow_internal?": is_flag,
+        "allow_targets?": is_flag,
         "per_minute?": is_count,
     },
     StateKind.API_TOKEN_NAME: {"digest": is_text},

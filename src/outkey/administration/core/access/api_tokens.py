@@ -62,6 +62,7 @@ class ApiToken:
     expires_at: float | None = None
     revoked_at: float | None = None
     allow_internal: bool = False
+    allow_targets: bool = False  # of lines, other than tables of outkey
     per_minute: int = DEFAULT_PER_MINUTE
     is_changed: bool = field(default=False, compare=False)  # outside of outkey
 
@@ -89,8 +90,18 @@ class ApiToken:
             "expires_at": self.expires_at,
             "revoked_at": self.revoked_at,
             "allow_internal": self.allow_internal,
+            "allow_targets": self.allow_targets,
             "per_minute": self.per_minute,
         }
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """The options that give it more than its scopes, as the audit names them."""
+        options = (
+            ("allow-internal", self.allow_internal),
+            ("allow-targets", self.allow_targets),
+        )
+        return tuple(name for name, is_given in options if is_given)
 
     @property
     def actor(self) -> str:

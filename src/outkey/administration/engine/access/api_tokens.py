@@ -45,6 +45,7 @@ class TokenWish:
     configurations: Collection[str] = ()
     expires_at: float | None = None
     allow_internal: bool = False
+    allow_targets: bool = False
     per_minute: int = DEFAULT_PER_MINUTE
 
 
@@ -86,6 +87,7 @@ class ApiTokens:
             records=self._records(wish.configurations),
             expires_at=wish.expires_at,
             allow_internal=wish.allow_internal,
+            allow_targets=wish.allow_targets,
             per_minute=read_per_minute(wish.per_minute),
         )
         stored = self._named(name)
@@ -93,9 +95,8 @@ class ApiTokens:
             raise name_taken()
         kind = StateKind.API_TOKEN_NAME
         generation = self._states.read(kind, [name]).get(name, SharedState()).generation
-        administration.note(
-            Tag.API_TOKEN_CREATED, "", *sorted(token.scopes), key=token.name
-        )
+        granted = (*sorted(token.scopes), *token.extras)
+        administration.note(Tag.API_TOKEN_CREATED, "", *granted, key=token.name)
         with self._database.transaction():
             value = {"digest": token.digest}
             if not self._states.swap(kind, name, generation, value):

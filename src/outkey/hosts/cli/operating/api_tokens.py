@@ -73,6 +73,16 @@ def create_token(  # noqa: PLR0913 - what a token may do
             help="Allow it to set the network of a configuration to internal.",
         ),
     ] = False,
+    allow_targets: Annotated[
+        bool,
+        typer.Option(
+            "--allow-targets",
+            help=(
+                "Allow it to make sync lines of the host's models, of files and of"
+                " other databases, not only of tables in outkey's database."
+            ),
+        ),
+    ] = False,
     per_minute: Annotated[
         int,
         typer.Option(
@@ -93,6 +103,7 @@ def create_token(  # noqa: PLR0913 - what a token may do
         configurations=tuple(configuration or ()),
         expires_at=read_expiry(expires) if expires else None,
         allow_internal=allow_internal,
+        allow_targets=allow_targets,
         per_minute=per_minute,
     )
     application = open_application()
@@ -145,6 +156,7 @@ def _token_facts(application: "Application", token: "ApiToken") -> dict[str, obj
         "expires_at": iso_or_none(token.expires_at),
         "revoked_at": iso_or_none(token.revoked_at),
         "allow_internal": token.allow_internal,
+        "allow_targets": token.allow_targets,
         "per_minute": token.per_minute,
         "created_at": iso_moment(token.created_at),
         "created_by": token.created_by,
@@ -157,7 +169,7 @@ def token_row(application: "Application", token: "ApiToken") -> tuple[str, ...]:
     return (
         token.name,
         str(token.state(application.database.now())),
-        ", ".join(sorted(token.scopes)),
+        ", ".join((*sorted(token.scopes), *token.extras)),
         "all" if names is None else ", ".join(names),
         "never" if token.expires_at is None else time_text(token.expires_at),
         token.created_by,

@@ -284,6 +284,21 @@ def test_a_token_follows_its_configuration_to_another_name() -> None:
     assert tokens.configurations_of(limited) == ["crm", "other"]
 
 
+def test_the_options_of_a_token_are_stored_and_audited() -> None:
+    host = memory_host(OPEN)
+    made = create(host, "ci", Scope.MANAGE, allow_internal=True, allow_targets=True)
+    assert authenticate(host, made.text).extras == ("allow-internal", "allow-targets")
+    (event,) = host.audit.events
+    assert event == Change(
+        Tag.API_TOKEN_CREATED,
+        "ada",
+        "",
+        ("manage", "allow-internal", "allow-targets"),
+        "ci",
+    )
+    assert create(host, "other").token.extras == ()
+
+
 def test_a_token_for_an_unknown_configuration_is_refused() -> None:
     with pytest.raises(UnknownConfiguration):
         create(memory_host(OPEN), configurations=("other",))
