@@ -100,6 +100,7 @@ def serving_interface(spar: Spar, folder: Path) -> Iterator[Interface]:
             ("revoked",),
             ("once", "--per-minute", "1"),
             ("internal", "--allow-internal"),
+            ("targets", "--allow-targets"),
         )
     }
     tokens["unknown"] = "ok_" + "a" * 43

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,6 +48,7 @@ OPERATIONS = {
     ("manage",): (
         *("put_configuration", "patch_configuration", "delete_configuration"),
         *("set_secret", "clear_secret"),
+        *("put_line", "patch_line", "delete_line"),
     ),
     ("read", "manage", "run"): ("list_runs", "show_run"),
     ("run",): ("start_run", "cancel_run"),
@@ -353,6 +355,17 @@ def test_a_token_that_is_revoked_stops_at_once(interface: Interface) -> None:
         ("PATCH", "configurations/acme", {"json": {"base_url": 5}}, 422),
         ("PATCH", "configurations/acme", {"content": b"9" * 3 * MEBIBYTE}, 413),
         ("PUT", "configurations/acme/secrets/token", {"json": {"valu": "x"}}, 422),
+        ("PUT", "lines/contacts", {"content": b"[" * 100_000}, 400),
+        ("PUT", "lines/contacts", {"content": b'{"a":' * 500 + b"1" + b"}" * 500}, 422),
+        ("PUT", "lines/contacts", {"content": b'["configuration"]'}, 422),
+        ("PUT", "lines/contacts", {"content": b"9" * 3 * MEBIBYTE}, 413),
+        ("PUT", "lines/contacts", {"json": {"configuration": ["acme"]}}, 422),
+        ("PATCH", "lines/contacts", {"json": {"max_minutes": 10**300}}, 422),
+        ("PATCH", "lines/contacts", {"json": {"fields": [[[]]]}}, 422),
+        ("PATCH", "lines/contacts", {"json": {"query": {"a": {"b": 1}}}}, 422),
+        ("PATCH", "lines/nothing", {"json": {}}, 404),
+        ("DELETE", "lines/nothing", {}, 404),
+        ("DELETE", "lines/contacts", {}, 422),  # a webhook needs it
         ("PUT", "configurations/acme/secrets/odd", {"json": {"value": "x"}}, 422),
         ("POST", "configurations/acme/preview", {"json": {"path": 5}}, 422),
     ],
@@ -504,6 +517,58 @@ def test_a_second_editor_is_noticed(interface: Interface) -> None:
     seen = {"If-Match": first.headers["ETag"]}
     assert interface.call("PUT", path, json=facts, headers=seen).status_code == 200
     assert interface.call("DELETE", path).status_code == 204
+
+
+def test_a_line_lives_by_http(interface: Interface) -> None:
+    call = interface.call
+    facts = {
+        "configuration": "acme",
+        "direction": "pull",
+        "path": "/records",
+        "target": "table:items",
+        "keys": ["id"],
+        "fields": [{"api": "id", "host": "id"}],
+    }
+    made = call("PUT", "lines/items", json=facts)
+    assert made.status_code == 201, made.text
+    assert made.json()["findings"] == []
+    shown = call("GET", "lines/items")
+    assert shown.headers["ETag"] == made.headers["ETag"]
+    seen = {"If-Match": made.headers["ETag"]}
+    changes = {"schedule": "0 6 * * *", "parallel": 2}
+    changed = call("PATCH", "lines/items", json=changes, headers=seen)
+    assert changed.status_code == 200, changed.text
+    assert [row["id"] for row in changed.json()["findings"]] == ["L013"]
+    assert interface.outkey("line", "show", "items", "--json").json == changed.json()
+    late = call("PUT", "lines/items", json=facts, headers=seen)
+    assert late.status_code == 412
+    assert_error(late, "conflict")
+    model = call("PATCH", "lines/items", json={"target": "file:items.csv"})
+    assert model.status_code == 403
+    assert_error(model, "policy")
+    assert model.json()["error"]["field"] == "target"
+    targets = {"target": "file:items.csv"}
+    assert call("PATCH", "lines/items", "targets", json=targets).status_code == 200
+    assert call("DELETE", "lines/items").status_code == 204
+    assert call("GET", "lines/items").status_code == 404
+    records = [r for r in interface.audit() if r.get("fields") == ["items"]]
+    assert {record["actor"] for record in records} == {"token:all", "token:targets"}
+
+
+def test_of_two_editors_at_once_one_wins(interface: Interface) -> None:
+    facts = {"configuration": "acme", "path": "/0"}
+    seen = {
+        "If-Match": interface.call("PUT", "lines/raced", json=facts).headers["ETag"]
+    }
+
+    def put(number: int) -> int:
+        body = facts | {"path": f"/{number}"}
+        return interface.call("PUT", "lines/raced", json=body, headers=seen).status_code
+
+    with ThreadPoolExecutor(4) as threads:
+        statuses = sorted(threads.map(put, range(1, 5)))
+    assert statuses == [200, 412, 412, 412]
+    interface.call("DELETE", "lines/raced")
 
 
 def test_webhooks_and_deliveries_are_read(interface: Interface) -> None:

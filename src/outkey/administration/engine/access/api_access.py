@@ -11,8 +11,11 @@ from functools import partial
 from typing import NamedTuple, assert_never
 
 from outkey.administration.core.access.api_tokens import ApiToken, Scope
-from outkey.administration.core.access.http_statuses import VERSION_DIFFERS
 from outkey.administration.core.access.relay import RelayedRequest
+from outkey.administration.core.access.versions import (
+    CONFIGURATION_DIFFERS,
+    refuse_other_version,
+)
 from outkey.administration.core.document.document import Document
 from outkey.administration.core.operating.metrics import Metrics
 from outkey.administration.core.presets.presets import Preset
@@ -24,7 +27,6 @@ from outkey.administration.engine.operating.measuring import measure
 from outkey.foundation.core.errors import (
     BlockedByPolicy,
     ConfigError,
-    EditConflict,
     EgressDenied,
     InvalidRequest,
     RateLimited,
@@ -62,6 +64,7 @@ class ApiSubject(Enum):
     CONFIGURATION = "configuration"
     NEW_CONFIGURATION = "configuration that may be a new one"
     LINE = "line"
+    NEW_LINE = "line that may be a new one"
     RUN = "run"
     WEBHOOK = "webhook"
 
@@ -126,6 +129,9 @@ class ApiAccess:
                 self._savable(name)
             case ApiSubject.LINE:
                 self._line(name)
+            case ApiSubject.NEW_LINE:
+                if self.application.registry.timetable([name]):
+                    self._line(name)
             case ApiSubject.RUN:
                 self._run(name)
             case ApiSubject.WEBHOOK:
@@ -185,10 +191,14 @@ class ApiAccess:
         )
         return Saved(self.administration.current(name), before is None)
 
-    def remove(self, name: str) -> None:
-        """Delete a configuration with its secrets and lines."""
+    def remove(self, name: str, version: str = "") -> None:
+        """Delete a configuration with its secrets and lines.
+
+        `version` is the one that the program has seen, as an ETag, "" for any.
+        """
         self.token.demand(Scope.MANAGE)
-        self._configuration(name)
+        tag = f'"{self._configuration(name).version}"'
+        refuse_other_version(tag, version, CONFIGURATION_DIFFERS)
         self.administration.remove(name, self.application.sync_settings)
 
     def set_secret(
@@ -426,21 +436,21 @@ class ApiAccess:
     def _refuse_forbidden(self, version: str, change: ConfigurationChange) -> None:
         """Refuse another version, and what only a token with more rights may change."""
         stored = change.stored
-        if version and not _is_version(stored, version):
-            raise EditConflict(
-                Text("the configuration has another version than If-Match names"),
-                field="If-Match",
-                reason=VERSION_DIFFERS,
-            )
+        tag = None if stored is None else f'"{stored.version}"'
+        refuse_other_version(tag, version, CONFIGURATION_DIFFERS)
         for field in change.references():
             self._refuse_reference(change.made.secrets[field].reference, field)
         needed = {item.permission for item in requirements(stored, change.made)}
-        uses_internal = Permission.USE_INTERNAL_NETWORK in needed
-        if uses_internal and not self.token.allow_internal:
+        if Permission.USE_INTERNAL_NETWORK in needed:
+            self.refuse_internal("network")
+
+    def refuse_internal(self, field: str) -> None:
+        """Raise EgressDenied unless the token may allow the internal network."""
+        if not self.token.allow_internal:
             raise EgressDenied(
                 Text("this token may not allow the internal network"),
                 hint=Text("Create one with --allow-internal."),
-                field="network",
+                field=field,
             )
 
     def _refuse_reference(self, reference: Reference | None, field: str) -> None:

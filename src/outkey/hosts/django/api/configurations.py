@@ -131,9 +131,11 @@ def patch_configuration(
     returns={204: None},
     tag=TAG,
 )
-def delete_configuration(request: HttpRequest, name: str) -> HttpResponse:
+def delete_configuration(
+    request: HttpRequest, name: str, if_match: IfMatch = ""
+) -> HttpResponse:
     """Delete a configuration with its secrets and sync lines."""
-    granted(request).remove(name)
+    granted(request).remove(name, if_match)
     return empty_response()
 
 

@@ -11,10 +11,12 @@ from django.urls import URLPattern, URLResolver, register_converter
 from django.urls.converters import StringConverter
 from django.urls.resolvers import RegexPattern
 
-from outkey.hosts.django.api import configurations, synchronization, tables
+from outkey.hosts.django.api import configurations, editing, synchronization, tables
+from outkey.hosts.django.api.field_schemas import field_schemas
 from outkey.hosts.django.api.interface import api
 
-MODULES = (configurations, synchronization, tables)  # which describe the operations
+# Those that describe the operations.
+MODULES = (configurations, synchronization, editing, tables)
 
 
 class SegmentConverter(StringConverter):
@@ -42,4 +44,6 @@ RESOURCES = URLResolver(RegexPattern(r"^"), _resource_urls())
 
 def openapi_schema(prefix: str) -> dict[str, Any]:
     """Return what OpenAPI says of the resources below this path."""
-    return dict(api.get_openapi_schema(path_prefix=prefix))
+    document = dict(api.get_openapi_schema(path_prefix=prefix))
+    document["components"]["schemas"].update(field_schemas())
+    return document

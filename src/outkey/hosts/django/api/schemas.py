@@ -157,6 +157,12 @@ class LineSchema(Schema):
     paused: bool
 
 
+class SavedLineSchema(LineSchema):
+    """A sync line, with what is wrong or risky about it."""
+
+    findings: list[FindingSchema]
+
+
 class NewRun(StrictSchema):
     """How to run; the body may be left out."""
 

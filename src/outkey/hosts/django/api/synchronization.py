@@ -7,11 +7,13 @@ from ninja import Query
 
 from outkey.administration.core.access.api_tokens import Scope
 from outkey.administration.engine.access.api_access import ApiSubject
+from outkey.administration.engine.access.api_lines import ApiLines
 from outkey.foundation.core.moments import record_iso
 from outkey.hosts.django.api import schemas
 from outkey.hosts.django.api.authentication import granted
 from outkey.hosts.django.api.interface import operation
 from outkey.hosts.django.api.responses import json_response
+from outkey.hosts.preview_facts import finding_facts
 from outkey.sync.core.line.facts import line_facts, run_facts
 from outkey.sync.core.run.run import RunState
 from outkey.webhooks.core.inbox.inbox import DeliveryState
@@ -43,14 +45,23 @@ def list_lines(request: HttpRequest) -> HttpResponse:
     LINE,
     Scope.READ,
     subject=ApiSubject.LINE,
-    returns={200: schemas.LineSchema},
+    returns={200: schemas.SavedLineSchema},
     tag=LINES,
 )
 def show_line(request: HttpRequest, name: str) -> HttpResponse:
-    """Show a sync line by its TOML keys."""
+    """Show a sync line by its TOML keys.
+
+    The findings are the changes in the shape of its records. The ETag is its version,
+    for `If-Match`.
+    """
     access = granted(request)
     paused = access.application.runs.paused_lines()
-    return json_response(line_facts(access.line(name), paused))
+    stored = ApiLines(access).get(name)
+    drift = access.application.lines.drift(name)
+    findings = [finding_facts(each, stored.line.configuration) for each in drift]
+    response = json_response(line_facts(stored.line, paused) | {"findings": findings})
+    response["ETag"] = stored.tag
+    return response
 
 
 @operation(

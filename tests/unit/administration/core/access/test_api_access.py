@@ -711,6 +711,8 @@ def test_a_save_names_the_version_that_it_changes() -> None:
     with pytest.raises(EditConflict) as caught:
         granted.save("acme", {"notes": "y"}, whole=False, version=seen)
     assert status_of(caught.value) == 412
+    with pytest.raises(EditConflict):
+        granted.remove("acme", seen)
     granted.save("acme", {"notes": "z"}, whole=False, version='"9", *')
     facts = {"base_url": "https://new.example", "authentication_type": "bearer"}
     with pytest.raises(EditConflict):
