@@ -49,6 +49,7 @@ OPERATIONS = {
         *("put_configuration", "patch_configuration", "delete_configuration"),
         *("set_secret", "clear_secret"),
         *("put_line", "patch_line", "delete_line"),
+        *("put_webhook", "patch_webhook", "delete_webhook", "set_webhook_secret"),
     ),
     ("read", "manage", "run"): ("list_runs", "show_run"),
     ("run",): ("start_run", "cancel_run"),
@@ -366,6 +367,13 @@ def test_a_token_that_is_revoked_stops_at_once(interface: Interface) -> None:
         ("PATCH", "lines/nothing", {"json": {}}, 404),
         ("DELETE", "lines/nothing", {}, 404),
         ("DELETE", "lines/contacts", {}, 422),  # a webhook needs it
+        ("PUT", "webhooks/contacts", {"content": b"[" * 100_000}, 400),
+        ("PUT", "webhooks/contacts", {"json": {"scheme": {"a": [1]}}}, 422),
+        ("PATCH", "webhooks/contacts", {"json": {"scheme": "x" * 10_000}}, 422),
+        ("PATCH", "webhooks/contacts", {"json": {"records": "[" * 1000}}, 422),
+        ("PUT", "webhooks/contacts/secrets/odd", {"json": {"value": "x"}}, 422),
+        ("PUT", "webhooks/contacts/secrets/secret", {"json": {"value": None}}, 422),
+        ("PUT", "webhooks/contacts/secrets/secret", {"json": {"value": ""}}, 422),
         ("PUT", "configurations/acme/secrets/odd", {"json": {"value": "x"}}, 422),
         ("POST", "configurations/acme/preview", {"json": {"path": 5}}, 422),
     ],
@@ -553,6 +561,49 @@ def test_a_line_lives_by_http(interface: Interface) -> None:
     assert call("GET", "lines/items").status_code == 404
     records = [r for r in interface.audit() if r.get("fields") == ["items"]]
     assert {record["actor"] for record in records} == {"token:all", "token:targets"}
+
+
+def test_a_webhook_lives_by_http(interface: Interface) -> None:
+    call = interface.call
+    facts = {"configuration": "acme", "scheme": "github", "line": "contacts"}
+    made = call("PUT", "webhooks/made", json=facts)
+    assert made.status_code == 201, made.text
+    seen = {"If-Match": made.headers["ETag"]}
+    assert call("GET", "webhooks/made").headers["ETag"] == made.headers["ETag"]
+    secret = {"value": "swordfish-of-a-webhook"}
+    path = "webhooks/made/secrets/secret"
+    assert call("PUT", path, json=secret).status_code == 204
+    shown = call("GET", "webhooks/made").json()
+    assert shown["secrets"]["secret"] == "set"
+    body = b'{"id": 7, "name": "x"}'
+    signature = hmac.digest(b"swordfish-of-a-webhook", body, "sha256").hex()
+    endpoint = interface.url.removesuffix("/api/v1") + shown["endpoint"]
+    headers = {"X-Hub-Signature-256": f"sha256={signature}", "X-GitHub-Event": "push"}
+    assert httpx.post(endpoint, content=body, headers=headers).status_code == 200
+    changed = call("PATCH", "webhooks/made", json={"records": "@"}, headers=seen)
+    assert changed.status_code == 200, changed.text
+    changed = call("PATCH", "webhooks/made", json={"records": "x"}, headers=seen)
+    assert changed.status_code == 200, changed.text
+    late = call("PUT", "webhooks/made", json=facts, headers=seen)
+    assert late.status_code == 412
+    assert_error(late, "conflict")
+    for refused in (
+        {"line": None, "handler": "os.system"},
+        {"secret": "env:HOME"},
+    ):
+        response = call("PATCH", "webhooks/made", json=refused)
+        assert response.status_code == 403
+        assert_error(response, "policy")
+    offered = {"secret": "env:ACME_TOKEN"}
+    referenced = call("PATCH", "webhooks/made", json=offered).json()
+    assert referenced["secrets"]["secret"] == "env:ACME_TOKEN"
+    assert call("DELETE", "webhooks/made").status_code == 204
+    assert httpx.post(endpoint, content=body, headers=headers).status_code == 410
+    audit = interface.audit()
+    assert "swordfish" not in json.dumps(audit)
+    assert "swordfish" not in interface.log.read_text()
+    tags = [r["tag"] for r in audit if "made" in (r.get("fields") or ())]
+    assert len(tags) == 5, "saved three times, a secret set, deleted"
 
 
 def test_of_two_editors_at_once_one_wins(interface: Interface) -> None:

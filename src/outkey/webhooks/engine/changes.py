@@ -152,6 +152,18 @@ class WebhookAdministration:
         with self.registry.transaction():
             self.settings.put(webhooks, names_references=True)
 
+    def save_seen(
+        self, seen: StoredWebhook | None, webhook: Webhook, *, names_references: bool
+    ) -> None:
+        """Create or change the webhook that an editor has seen like this.
+
+        EditConflict if its settings are others by now. `names_references`: it names
+        references for the scheme that it has now.
+        """
+        self._note_saved([webhook])
+        with self.registry.transaction():
+            self.settings.put_seen(seen, webhook, names_references=names_references)
+
     def save_with_secrets(
         self, webhook: Webhook, secrets: Mapping[str, Secret]
     ) -> None:

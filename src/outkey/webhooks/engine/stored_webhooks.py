@@ -188,6 +188,26 @@ class WebhookSettings:
             else:
                 self._add(webhook)
 
+    def put_seen(
+        self, seen: StoredWebhook | None, webhook: Webhook, *, names_references: bool
+    ) -> None:
+        """Store a webhook that an editor has seen like this, None: not at all.
+
+        EditConflict if its settings are others by now. `names_references` as for `put`.
+        """
+        if seen is None:
+            self._add(webhook)
+            return
+
+        def with_settings(stored: StoredWebhook) -> StoredWebhook:
+            if (stored.webhook, stored.endpoint) != (seen.webhook, seen.endpoint):
+                raise EditConflict
+            return self._with_settings(
+                stored, webhook, names_references=names_references
+            )
+
+        self.change(webhook.name, with_settings)
+
     def _add(self, webhook: Webhook) -> None:
         endpoint = secrets.token_urlsafe(ENDPOINT_BYTES)
         new = StoredWebhook(webhook, endpoint)

@@ -14,7 +14,8 @@ SCOPE_TEXTS: Mapping[Scope, Text] = {
         "Send any request with the credentials of a configuration, and test it."
     ),
     Scope.MANAGE: Text(
-        "Create, change and delete configurations, enter secrets, and read."
+        "Create, change and delete configurations, sync lines and webhooks, enter"
+        " secrets, and read."
     ),
     Scope.RUN: Text("Start, watch and cancel runs of sync lines."),
     Scope.AUDIT: Text("Read the audit."),
@@ -54,6 +55,11 @@ SCOPE_NEEDS: Mapping[Scope, frozenset[Permission]] = {
             Permission.ADD_LINE,
             Permission.CHANGE_LINE,
             Permission.DELETE_LINE,
+            # A webhook starts runs of a line, or stores records by it.
+            Permission.RUN_LINE,
+            Permission.ADD_WEBHOOK,
+            Permission.CHANGE_WEBHOOK,
+            Permission.DELETE_WEBHOOK,
         }
     ),
     Scope.RUN: frozenset({Permission.RUN_LINE, Permission.VIEW_RUN}),

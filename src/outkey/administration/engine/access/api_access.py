@@ -67,6 +67,7 @@ class ApiSubject(Enum):
     NEW_LINE = "line that may be a new one"
     RUN = "run"
     WEBHOOK = "webhook"
+    NEW_WEBHOOK = "webhook that may be a new one"
 
 
 class Saved(NamedTuple):
@@ -136,6 +137,8 @@ class ApiAccess:
                 self._run(name)
             case ApiSubject.WEBHOOK:
                 self._webhook(name)
+            case ApiSubject.NEW_WEBHOOK:
+                self.savable_webhook(name)
             case None:
                 pass
             case _:
@@ -214,7 +217,7 @@ class ApiAccess:
             self.administration.set_secret(name, field, value, seen=seen)
         elif reference is not None and value is None:
             parsed = parse_reference(reference, field=field)
-            self._refuse_reference(parsed, field)
+            self.refuse_reference(parsed, field)
             self.administration.set_reference(name, field, parsed, seen=seen)
         else:
             raise InvalidRequest(
@@ -428,10 +431,14 @@ class ApiAccess:
         if stored is None or (
             names is not None and stored.webhook.configuration not in names
         ):
-            raise UnknownConfiguration(
-                Text("there is no webhook with this name"), field="webhook"
-            )
+            raise unknown_webhook()
         return stored
+
+    def savable_webhook(self, name: str) -> StoredWebhook | None:
+        """Return a webhook that may be replaced; None for a new one."""
+        if name not in self.application.webhooks.stored():
+            return None
+        return self._webhook(name)
 
     def _refuse_forbidden(self, version: str, change: ConfigurationChange) -> None:
         """Refuse another version, and what only a token with more rights may change."""
@@ -439,7 +446,7 @@ class ApiAccess:
         tag = None if stored is None else f'"{stored.version}"'
         refuse_other_version(tag, version, CONFIGURATION_DIFFERS)
         for field in change.references():
-            self._refuse_reference(change.made.secrets[field].reference, field)
+            self.refuse_reference(change.made.secrets[field].reference, field)
         needed = {item.permission for item in requirements(stored, change.made)}
         if Permission.USE_INTERNAL_NETWORK in needed:
             self.refuse_internal("network")
@@ -453,7 +460,8 @@ class ApiAccess:
                 field=field,
             )
 
-    def _refuse_reference(self, reference: Reference | None, field: str) -> None:
+    def refuse_reference(self, reference: Reference | None, field: str) -> None:
+        """Raise BlockedByPolicy for a reference that the operator does not offer."""
         if reference not in self.references:
             raise BlockedByPolicy(
                 Text("this reference is not one that the operator offers"),
@@ -462,12 +470,11 @@ class ApiAccess:
             )
 
 
-def _is_version(stored: Configuration | None, header: str) -> bool:
-    """Whether the value of an If-Match header names the stored version."""
-    if stored is None:
-        return False
-    tags = [tag.strip() for tag in header.split(",")]
-    return "*" in tags or f'"{stored.version}"' in tags
+def unknown_webhook() -> UnknownConfiguration:
+    """Return the error for a webhook that a token cannot see."""
+    return UnknownConfiguration(
+        Text("there is no webhook with this name"), field="webhook"
+    )
 
 
 def unknown_configuration() -> UnknownConfiguration:

@@ -77,6 +77,18 @@ class NewSecret(StrictSchema):
     reference: str | None = None
 
 
+class NewWebhookSecret(StrictSchema):
+    """The new value of a secret of a webhook."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        hide_input_in_errors=True,
+        json_schema_extra={"example": {"value": "the-new-secret"}},
+    )
+    value: str
+
+
 class PreviewRequest(StrictSchema):
     """The request to preview; without a path, to the test path."""
 

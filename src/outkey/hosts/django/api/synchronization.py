@@ -8,6 +8,10 @@ from ninja import Query
 from outkey.administration.core.access.api_tokens import Scope
 from outkey.administration.engine.access.api_access import ApiSubject
 from outkey.administration.engine.access.api_lines import ApiLines
+from outkey.administration.engine.access.api_webhooks import (
+    ApiWebhooks,
+    TaggedWebhook,
+)
 from outkey.foundation.core.moments import record_iso
 from outkey.hosts.django.api import schemas
 from outkey.hosts.django.api.authentication import granted
@@ -157,8 +161,19 @@ def list_webhooks(request: HttpRequest) -> HttpResponse:
     tag=WEBHOOKS,
 )
 def show_webhook(request: HttpRequest, name: str) -> HttpResponse:
-    """Show a webhook by its TOML keys, with its endpoint and its refusals."""
-    return json_response(webhook_facts(granted(request).webhook(name)))
+    """Show a webhook by its TOML keys, with its endpoint and its refusals.
+
+    The ETag is that of its settings, for `If-Match`.
+    """
+    return webhook_response(ApiWebhooks(granted(request)).get(name))
+
+
+def webhook_response(webhook: TaggedWebhook) -> HttpResponse:
+    """Return a webhook with its version."""
+    status = 201 if webhook.created else 200
+    response = json_response(webhook_facts(webhook.shown), status)
+    response["ETag"] = webhook.tag
+    return response
 
 
 @operation(

@@ -316,6 +316,8 @@ def test_nobody_grants_more_than_they_may_do() -> None:
     assert internal == {Permission.VIEW_AUDIT, Permission.USE_INTERNAL_NETWORK}
     for scope in (Scope.MANAGE, Scope.SEND):  # an API may repeat a secret that is sent
         assert Permission.SET_SECRET in token_needs([scope])
+    # A webhook over HTTP starts runs, and writes by a line.
+    assert {Permission.RUN_LINE, Permission.ADD_WEBHOOK} <= token_needs([Scope.MANAGE])
     assert token_needs([Scope.SEND]) - ROLES["Operator"]
     assert token_needs(list(Scope), allow_internal=True) <= ROLES["Administrator"]
 
