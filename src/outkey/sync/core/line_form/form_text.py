@@ -40,6 +40,9 @@ SAMPLED = (
     "response",
     "pagination",
     "script",
+    "for_each",
+    "incremental",
+    "job",
 )
 
 
@@ -79,14 +82,20 @@ def table_with_form(old: Mapping[str, Any], form: LineForm) -> dict[str, Any]:
     if not form.texts.get("direction", before.direction):
         return {}
     table = deepcopy(dict(old))
-    for name, entered in form.texts.items():
+    for name, posted in form.texts.items():
+        entered = _entered(name, posted, before.texts.get(name, ""))
         if name in INPUTS and entered != before.texts[name]:
             *outer, key = INPUTS[name].path.split(".")
             set_value(table, outer, key, _written_value(INPUTS[name], entered))
     if form.schedule is not None and form.schedule != before.schedule:
         set_value(table, [], "schedule", _written_schedule(form.schedule))
     if form.query is not None and form.query != before.query:
-        set_value(table, [], "query", dict(form.query) or None)
+        values = dict(before.query or ())
+        query = {
+            name: with_line_breaks(value, values.get(name, ""))
+            for name, value in form.query
+        }
+        set_value(table, [], "query", query or None)
     if form.rows is not None and filled(form.rows) != before.rows:
         rows = _merged_rows(rows_at(table, "fields"), filled(form.rows))
         set_value(table, [], "fields", rows or None)
@@ -94,6 +103,24 @@ def table_with_form(old: Mapping[str, Any], form: LineForm) -> dict[str, Any]:
         children = [child for child in form.children if not child.is_blank]
         set_value(table, [], "children", _merged_children(table, children) or None)
     return table
+
+
+def with_line_breaks(entered: str, before: str) -> str:
+    """Return the text as it was if only its line breaks are missing.
+
+    A browser removes them from an input of one line, as HTML demands.
+    """
+    return before if entered == before.replace("\n", "") else entered
+
+
+def _entered(name: str, posted: str, before: str) -> str:
+    """Return what a user has entered, without what the inputs alone have changed."""
+    if name != "keys":
+        return with_line_breaks(posted, before)
+    # They are ticked in the rows, and their order counts for children.
+    names = names_in(posted)
+    earlier = [name for name in names_in(before) if name in names]
+    return value_text([*earlier, *(name for name in names if name not in earlier)])
 
 
 def sample_sync(text: str) -> Sync | None:
@@ -134,7 +161,9 @@ def _written_value(field: Field, entered: str) -> object:
         case Kind.LIST | Kind.NAMES:
             value = names_in(text)
     is_default = value_text(value) == value_text(field.default)
-    return None if text == "" or (is_default and not field.is_always_written) else value
+    # A flag that is not ticked is posted as an empty text.
+    is_empty = text == "" and field.kind is not Kind.FLAG
+    return None if is_empty or (is_default and not field.is_always_written) else value
 
 
 def _written_schedule(choice: ScheduleChoice) -> str | None:
@@ -200,8 +229,9 @@ def _merged_row(old: Mapping[str, Any], row: MappingRow) -> dict[str, Any]:
     before = _row_of(old)
     table = dict(old)
     for field in MAPPING_FIELDS[:4]:
-        entered = getattr(row, field.key)
-        if not old or entered != getattr(before, field.key):
+        shown = getattr(before, field.key)
+        entered = with_line_breaks(getattr(row, field.key), shown)
+        if not old or entered != shown:
             set_value(table, [], field.key, _written_value(field, entered))
     table.setdefault("api", "")
     table.setdefault("host", "")
@@ -214,7 +244,10 @@ def _merged_row(old: Mapping[str, Any], row: MappingRow) -> dict[str, Any]:
 
 def _merged_options(before: MappingRow, row: MappingRow) -> dict[str, str]:
     """Return the options of a row, and unknown ones if the transform is the same."""
-    options = dict(row.options)
+    options = {
+        name: with_line_breaks(value, before.options.get(name, ""))
+        for name, value in row.options.items()
+    }
     known_transforms = {*Transform} - {Transform.CHOICE}
     if row.transform == before.transform and row.transform in known_transforms:
         form_names = OPTION_NAMES.get(Transform(row.transform), ())
@@ -239,8 +272,9 @@ def _merged_children(
         inner = dict(before)
         shown = _child_of(before)
         for field in CHILDREN_FIELDS[:4]:
-            entered = getattr(child, field.key)
-            if not before or entered != getattr(shown, field.key):
+            text = getattr(shown, field.key)
+            entered = with_line_breaks(getattr(child, field.key), text)
+            if not before or entered != text:
                 set_value(inner, [], field.key, _written_value(field, entered))
         rows_now = filled(child.rows)
         if rows_now != shown.rows:

@@ -477,3 +477,85 @@ def test_a_sample_needs_no_complete_line() -> None:
     with pytest.raises(ConfigError) as refused:
         sample_sync('direction = "pull"\n[pagination]\nsize = 0')
     assert refused.value.field == "pagination.size"
+
+
+LINES_TEXT = '''\
+direction = "pull"
+target = "table:people"
+keys = ["sku", "order_id"]
+records = """items[]
+.part"""
+
+[query]
+query = """{
+  orders
+}"""
+
+[[fields]]
+api = """join('',
+  [a, b])"""
+host = "order_id"
+transform = "datetime"
+options = { format = """%Y
+%m""" }
+
+[[fields]]
+api = "sku"
+host = "sku"
+
+[[children]]
+list = """lines
+[]"""
+target = "table:lines"
+parent = ["sku", "order_id"]
+keys = ["sku", "order_id", "id"]
+fields = [{ api = "id", host = "id" }]
+'''
+
+
+def test_a_browser_that_removes_line_breaks_changes_nothing() -> None:
+    posted = posted_names(form_of(LINES_TEXT))
+    posted["keys"] = "order_id, sku"  # as they are ticked in the rows
+    shortened = {name: text.replace("\n", "") for name, text in posted.items()}
+    assert text_with_form(LINES_TEXT, read_posted(shortened)) == LINES_TEXT
+
+
+def test_a_key_that_is_ticked_comes_after_those_that_stay() -> None:
+    form = LineForm({"keys": "order_id, id, sku"})
+    keys = LineText(text_with_form(LINES_TEXT, form)).table()["keys"]
+    assert keys == ["sku", "order_id", "id"]
+
+
+def test_what_is_entered_of_a_job_is_written_in_its_tables() -> None:
+    entered = {
+        "job_order_path": "/reports",
+        "job_poll_path": "/reports/{job.id}",
+        "job_done": "done, ready",
+        "job_poll_every_seconds": "5",
+    }
+    text = text_with_form('direction = "pull"\n', LineForm(entered))
+    assert LineText(text).table()["job"] == {
+        "order": {"path": "/reports"},
+        "poll": {"path": "/reports/{job.id}"},
+        "done": ["done", "ready"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        ("job", "job_order_method"),
+        ("job.order", "job_order_method"),
+        ("for_each", "for_each_line"),
+        ("unknown", "sync"),
+    ],
+)
+def test_an_error_of_a_table_stands_at_its_first_input(place: str, name: str) -> None:
+    assert input_name(place) == name
+
+
+def test_a_sample_is_requested_for_a_window_of_time() -> None:
+    incremental = '{ parameter = "from", start = "-1d", window = "1h" }'
+    sync = sample_sync(f'direction = "pull"\nincremental = {incremental}\n')
+    assert sync is not None
+    assert sync.incremental.window == "1h"
