@@ -553,3 +553,62 @@ def test_a_new_line_has_the_configuration_of_the_link_and_the_zone_of_the_user(
         page.select_option("#time_zone", "")
         with page.expect_navigation():
             page.get_by_role("button", name="Save", exact=True).click()
+
+
+def test_a_job_is_entered_where_its_path_needs_one(page: Page, served: Served) -> None:
+    page.goto(LINES + "add/")
+    page.fill("#l-name", "ordered")
+    page.select_option("#l-configuration", "demo bearer")
+    expect(page.locator("#l-job")).not_to_have_attribute("open", "")
+    expect(page.locator("#l-parents")).not_to_have_attribute("open", "")
+    with redrawn(page):
+        page.fill("#l-path", "/reports/{job.id}/download")
+        page.press("#l-path", "Tab")
+    expect(page.locator("#l-parents")).not_to_have_attribute("open", "")
+    type_in(page, "#l-job_order_path", "/reports")
+    expect(page.get_by_text("A job must be ordered")).to_be_visible()
+    page.fill("#l-job_order_body", '{"polls": 1}')
+    page.fill("#l-job_id", "data.id")
+    page.fill("#l-job_poll_path", "/reports/{job.id}")
+    page.fill("#l-job_done", "done")
+    choose(page, "#l-target", "+table")
+    press(page, "+ Field")
+    page.fill("#m-api-0", "id")
+    page.fill("#m-host-0", "id")
+    page.check("#m-key-0")
+    save(page)
+    expect(page.locator("#l-job_state-error")).to_be_visible()
+    page.fill("#l-job_state", "status")
+    page.locator("#l-runs summary").click()
+    choose(page, "#l-drift", "stop")
+    page.check("#l-feed")
+    save(page)
+    expect(page.get_by_text("The sync line ordered was saved.")).to_be_visible()
+    text = served.command("line", "show", "ordered", "--json")
+    sync = json.loads(text)
+    assert sync["job"]["order"] == {"path": "/reports", "body": '{"polls": 1}'}
+    assert (sync["drift"], sync["feed"]) == ("stop", True)
+
+
+def test_parents_are_chosen_with_their_fields(page: Page, served: Served) -> None:
+    make_line(served, "parents")
+    make_line(served, "of parents")
+    open_line(page, "of parents")
+    page.locator("#l-parents summary").click()
+    type_in(page, "#l-for_each_line", "parents")
+    expect(page.locator("#l-parent-fields")).to_contain_text("{parent.email}")
+    type_in(page, "#l-for_each_line", "nobody")
+    save(page)
+    expect(page.locator("#l-for_each_line-error")).to_be_visible()
+
+
+def test_a_sample_for_a_parent_needs_no_target_yet(page: Page, served: Served) -> None:
+    make_line(served, "parents of a sample")
+    page.goto(LINES + "add/")
+    page.select_option("#l-configuration", "demo bearer")
+    type_in(page, "#l-path", "/records/orders/{parent.email}/items")
+    type_in(page, "#l-for_each_line", "parents of a sample")
+    press(page, "Fetch a sample")
+    expect(page.locator("#l-sample-error")).to_contain_text(
+        "Run the line that fills it"
+    )

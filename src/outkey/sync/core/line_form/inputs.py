@@ -33,6 +33,7 @@ from outkey.sync.core.line_form.schedule_choices import (
 ROW_NAME = re.compile(r"(child-(\d{1,4})-)?(map|query)-([a-z_]+)-(\d{1,4})", re.ASCII)
 CHILD_NAME = re.compile(r"child-(\d{1,4})-([a-z]+)", re.ASCII)
 PLACE = re.compile(r"^(?:children\[(\d+)\]\.)?(?:fields\[(\d+)\]\.)?(.*)", re.DOTALL)
+FIRST_INPUTS = {"schedule": "schedule_kind", "fields": "map-host-0"}
 ROW_INPUTS = ("api", "host", "transform", "default", "required")
 SYNC_INPUT = "sync"  # the text itself, for mistakes that have no input
 
@@ -221,12 +222,12 @@ def input_name(place: str, form: LineForm | None = None) -> str:
         names = [name for name, _ in form.query or ()] if form else []
         name = rest.removeprefix("query.")
         return f"query-value-{names.index(name)}" if name in names else "query-name-0"
-    name = rest.partition("[")[0].replace(".", "_")
-    if name == "schedule":
-        return "schedule_kind"
-    if name == "fields":
-        return "map-host-0"
-    return name if name in INPUTS else SYNC_INPUT
+    name = str(rest).partition("[")[0].replace(".", "_")
+    if name in FIRST_INPUTS or name in INPUTS:
+        return FIRST_INPUTS.get(name, name)
+    # A table as a whole, such as job: its first input.
+    inputs = (known for known in INPUTS if known.startswith(f"{name}_"))
+    return next(inputs, SYNC_INPUT)
 
 
 def row_input(rest: str) -> str:

@@ -62,6 +62,7 @@ from outkey.hosts.django.pages.lines.runs import (
 from outkey.hosts.django.pages.lines.shown import (
     CHOICES,
     ShownTarget,
+    has_part,
     map_part,
     read_part,
     shown_inputs,
@@ -73,6 +74,7 @@ from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
 from outkey.sync.core.line.history import LineVersion
 from outkey.sync.core.line.line import Direction, SyncLine
+from outkey.sync.core.line.parent_checks import brings_parents
 from outkey.sync.core.line.section import read_request
 from outkey.sync.core.line_form.change_words import ChangeInWords
 from outkey.sync.core.line_form.children import suggest_children
@@ -486,10 +488,19 @@ class LinePage:
             "cut_count": self._cut_count(),
             "found_lists": self._found_lists(),
             **CHOICES,
-            **read_part(form, edited.values["method"], errors),
+            **read_part(form, edited.values, errors, self._pulls()),
             **map_part(form, target, errors, results),
-            **when_part(form.schedule),
+            **when_part(form.schedule, errors),
         }
+
+    def _pulls(self) -> list[SyncLine]:
+        """Return the other lines whose records can be the parents of this one."""
+        own = self.row.name if self.row else ""
+        return [
+            line
+            for line in installation().registry.lines()
+            if line.name != own and line.sync is not None and brings_parents(line.sync)
+        ]
 
     def _cut_count(self) -> int:
         """Return how many records the page of the sample has, if not all are shown."""
@@ -551,6 +562,7 @@ class LinePage:
             or self.state.sample
             or self.state.is_refused
             or edited.form.rows
+            or has_part(edited.form, "job_")  # there is no sample of a job
             or edited.view == TEXT_VIEW
             or edited.form.direction == Direction.PUSH
         )

@@ -16,7 +16,10 @@ from outkey.hosts.django.pages.lines.form import NEW_FILE, NEW_TABLE
 from outkey.hosts.django.pages.shell import configuration_names
 from outkey.hosts.django.translation import translate_text
 from outkey.sync.core.line.fields import CHILDREN_FIELDS
-from outkey.sync.core.line.line import Direction, Gone, Paging, Transform
+from outkey.sync.core.line.job_checks import JOB_ID, ORDER_METHODS
+from outkey.sync.core.line.line import Direction, Gone, Paging, SyncLine, Transform
+from outkey.sync.core.line.push_checks import DELETING_METHODS
+from outkey.sync.core.line.templates import placeholders
 from outkey.sync.core.line_form.inputs import posted_names
 from outkey.sync.core.line_form.line_form import INPUTS, LineForm
 from outkey.sync.core.line_form.rows import (
@@ -25,6 +28,7 @@ from outkey.sync.core.line_form.rows import (
     OPTION_NAMES,
     ChildForm,
     MappingRow,
+    value_text,
 )
 from outkey.sync.core.line_form.schedule_choices import (
     STEPS,
@@ -42,6 +46,10 @@ METHODS = {
     Direction.PULL: ("GET", "POST"),
     Direction.PUSH: ("POST", "PUT", "PATCH"),
 }
+# How the inputs begin that are shown with the pages.
+WITH_PAGES = ("pagination", "incremental", "records", "response", "query", "body")
+# And those with the schedule, for every run.
+WITH_RUNS = ("drift", "feed", "writes", "parallel", "max_")
 ALL_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 PUSH_METHODS = ("", "POST", "PUT", "PATCH", "DELETE")
 # The inputs that the page shows for each kind of schedule; days have one each.
@@ -61,6 +69,9 @@ SCHEDULE_INPUTS: dict[ScheduleKind, tuple[str, ...]] = {
 # What users choose from, whatever the line is.
 CHOICES: Mapping[str, object] = {
     "push_methods": PUSH_METHODS,
+    "order_methods": ORDER_METHODS,
+    "deleting_methods": DELETING_METHODS,
+    "job_path": "/reports/{job.id}",
     "transforms": list(Transform),
     "gone_choices": list(Gone),
     "schedule_kinds": list(ScheduleKind),
@@ -82,7 +93,14 @@ class ShownInput:
     def kind(self) -> str:
         """How it is drawn: as a choice, a flag, a number or a text."""
         kinds = {Kind.CHOICE: "choice", Kind.FLAG: "flag", Kind.INTEGER: "number"}
+        if self.field.key == "body":
+            return "lines"
         return kinds.get(self.field.kind, "text")
+
+    @property
+    def has_unknown_choice(self) -> bool:
+        """Whether its text is none of the choices, and would be replaced by one."""
+        return self.value not in {value for value, _ in self.field.choices}
 
 
 @dataclass(frozen=True)
@@ -307,10 +325,14 @@ def shown_inputs(
 
 
 def read_part(
-    form: LineForm, method: str, errors: Mapping[str, OutkeyError]
+    form: LineForm,
+    call: Mapping[str, str],
+    errors: Mapping[str, OutkeyError],
+    pulls: Sequence[SyncLine],
 ) -> dict[str, object]:
     """Return the template values of the first part: request, records, pages."""
     texts = form.texts
+    method = call["method"]
     return {
         "read_title": _title_of(form.direction),
         "configurations": configuration_names(),
@@ -320,12 +342,55 @@ def read_part(
         ),
         "records_words": _records_words(texts.get("records", "")),
         "paging_words": _paging_words(texts),
-        "wrong_pages": any(
-            name.startswith(("pagination", "incremental", "records", "query"))
-            for name in errors
-        ),
+        "wrong_pages": any(name.startswith(WITH_PAGES) for name in errors),
         "query": [*(form.query or ()), ("", "")],
+        **_parents_and_job(form, call["path"], errors),
+        "parent_lines": [line.name for line in pulls],
+        "parent_fields": _parent_fields(texts, pulls),
     }
+
+
+def _parents_and_job(
+    form: LineForm, path: str, errors: Mapping[str, OutkeyError]
+) -> dict[str, object]:
+    """Return which of the parts about parents and a job are used, or must be seen."""
+    texts = form.texts
+    values = (path, texts.get("body", ""), *(value for _, value in form.query or ()))
+    names = {name for value in values for name in placeholders(value)}
+    has_parents = has_part(form, "for_each_")
+    has_job = has_part(form, "job_")
+    needs_parents = (
+        any(name.startswith("parent.") for name in names) and not has_parents
+    )
+    needs_job = JOB_ID in names and not has_job
+    return {
+        "has_parents": has_parents,
+        "has_job": has_job,
+        "parents_needed": needs_parents or _is_wrong(errors, "for_each_"),
+        "job_needed": needs_job or _is_wrong(errors, "job_"),
+    }
+
+
+def has_part(form: LineForm, start: str) -> bool:
+    """Whether an input whose name begins so has another text than its default."""
+    return any(
+        form.texts.get(name, "") not in {"", value_text(known.default)}
+        for name, known in INPUTS.items()
+        if name.startswith(start)
+    )
+
+
+def _is_wrong(errors: Mapping[str, OutkeyError], start: str) -> bool:
+    return any(name.startswith(start) for name in errors)
+
+
+def _parent_fields(texts: Mapping[str, str], pulls: Sequence[SyncLine]) -> list[str]:
+    """Return the fields of the parents that a path can have."""
+    if texts.get("for_each_values"):
+        return ["value"]
+    name = texts.get("for_each_line", "").strip()
+    parents = next((line.sync for line in pulls if line.name == name), None)
+    return [mapping.host for mapping in parents.mappings] if parents else []
 
 
 def map_part(
@@ -350,9 +415,12 @@ def map_part(
     }
 
 
-def when_part(schedule: ScheduleChoice | None) -> dict[str, object]:
-    """Return the template values of the part about the schedule."""
+def when_part(
+    schedule: ScheduleChoice | None, errors: Mapping[str, OutkeyError]
+) -> dict[str, object]:
+    """Return the template values of the part about the schedule and limits."""
     return {
+        "wrong_runs": any(name.startswith(WITH_RUNS) for name in errors),
         "schedule": schedule,
         "next_times": _shown_times(schedule) if schedule else (),
         "schedule_hidden": _hidden_schedule(schedule) if schedule else (),
