@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from outkey.foundation.core.errors import line_exists
@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.administration.engine.editing.administration import Administration
     from outkey.administration.engine.subjects.runs import Synchronization
     from outkey.foundation.core.findings.checks import Finding
+    from outkey.foundation.core.text import Text
     from outkey.sync.core.drift.drift import LineShape
     from outkey.sync.core.line.line import SyncLine
     from outkey.sync.core.line_form.sample import LineSample
@@ -40,12 +41,24 @@ class LineActions:
     def sample(self, line: SyncLine, actor: str, runner: SyncRunner) -> LineSample:
         """Request the first page of a line, which may be unsaved, for a user."""
         self.sync.note_line(Tag.LINE_SAMPLED, line, actor)
-        return runner.sample(line.name)
+        sample = runner.sample(line.name)
+        if sample.suggestion is None:
+            return sample
+        suggestion = sample.suggestion.with_note(self._note_of_parents(line))
+        return replace(sample, suggestion=suggestion)
 
     def suggest(self, line: SyncLine, actor: str) -> Suggestion:
         """Return suggestions that complete a line, from its first page."""
         self.sync.note_line(Tag.LINE_SAMPLED, line, actor)
-        return self.sync.runner().suggest(line.name)
+        suggestion = self.sync.runner().suggest(line.name)
+        return suggestion.with_note(self._note_of_parents(line))
+
+    def _note_of_parents(self, line: SyncLine) -> Text | None:
+        """Return the note about a record of another line in the path of a line."""
+        from outkey.sync.core.suggest.requests import parents_in_path  # noqa: PLC0415
+
+        others = [other for other in self.registry.lines() if other.name != line.name]
+        return parents_in_path(line, others)
 
     def preview(
         self, line: SyncLine, actor: str, runner: SyncRunner

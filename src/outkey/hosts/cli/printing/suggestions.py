@@ -41,6 +41,9 @@ def _print_reasons(suggestion: "Suggestion") -> None:
         warn(f"format: {suggestion.response.format} ({suggestion.response_why})")
     warn(f"records: {suggestion.records} ({suggestion.records_why})")
     warn(f"pages: {suggestion.pagination.kind} ({suggestion.pagination_why})")
+    if suggestion.time is not None:
+        parameters = " and ".join(sorted(suggestion.time.parameters, reverse=True))
+        warn(f"incremental: {parameters} ({suggestion.time.why})")
     warn(f"keys: {', '.join(suggestion.keys) or '-'} ({suggestion.keys_why})")
     for field in suggestion.fields:
         warn(f"field {_field_text(field)}")

@@ -13,6 +13,7 @@ from outkey.foundation.core.toml.text import toml_value
 from outkey.sending.core.request.message import ResponseHeaders
 from outkey.sync.core.formats.guessing import AS_JSON, FormatGuess
 from outkey.sync.core.line.fields import (
+    INCREMENTAL_FIELDS,
     PAGINATION_FIELDS,
     RESPONSE_FIELDS,
 )
@@ -48,6 +49,7 @@ from outkey.sync.core.suggest.records import (
     find_records,
     objects_in,
 )
+from outkey.sync.core.suggest.requests import RequestedTime, requested_time
 from outkey.sync.core.suggest.values import Guess, guess_transform
 
 # Names of fields with the time of the last change, without punctuation.
@@ -112,6 +114,7 @@ class Suggestion:
     response_why: Text = AS_JSON.why
     is_paging_assumed: bool = False  # the response shows no way to request pages
     changed_field: str = ""  # what has the time of the last change
+    time: RequestedTime | None = None  # in the request of the sample
 
     @property
     def is_other_format(self) -> bool:
@@ -124,8 +127,19 @@ class Suggestion:
         mappings = (field.mapping for field in self.fields)
         return tuple(mapping.api for mapping in mappings if mapping.host in self.keys)
 
+    def with_note(self, note: Text | None) -> "Suggestion":
+        """Return the suggestion with one more note, if there is one."""
+        return self if note is None else replace(self, notes=(*self.notes, note))
+
     def form_notes(self) -> tuple[Text, ...]:
         """Return the notes as a form needs them, with the labels of its fields."""
+        if self.time is not None:
+            setting = written_table(INCREMENTAL_FIELDS, self.time.incremental)
+            values = toml_value(setting)
+            words = Text(
+                "Incremental {setting}: {why}", setting=values, why=self.time.why
+            )
+            return *self.notes, words
         if not self.changed_field:
             return self.notes
         changes = Text(
@@ -140,7 +154,7 @@ class Suggestion:
 
     def document_notes(self) -> tuple[Text, ...]:
         """Return the notes as the author of a document needs them, with its keys."""
-        if not self.changed_field:
+        if not self.changed_field or self.time is not None:
             return self.notes
         incremental = {"parameter": "updated_since", "field": self.changed_field}
         changes = Text(
@@ -192,6 +206,9 @@ class Suggestion:
         }
         if self.is_other_format:
             facts["response"] = written_table(RESPONSE_FIELDS, self.response)
+        if self.time is not None:
+            setting = written_table(INCREMENTAL_FIELDS, self.time.incremental)
+            facts |= {"incremental": setting | {"why": self.time.why}}
         return facts
 
     def response_parts(self) -> list[object]:
@@ -201,7 +218,9 @@ class Suggestion:
             for field in self.fields
         ]
         notes = self.document_notes()
-        whys = (self.records_why, self.pagination_why, self.keys_why, *notes)
+        whys = [self.records_why, self.pagination_why, self.keys_why, *notes]
+        if self.time is not None:
+            whys.append(self.time.why)  # it names a field of the response
         texts = [*whys, *(field.why for field in self.fields)]
         paging = written_table(PAGINATION_FIELDS, self.pagination)
         return [self.records, paging, rows, [text.values for text in texts]]
@@ -215,6 +234,10 @@ class Suggestion:
         paging = self.pagination
         parameters = {paging.position_parameter, paging.size_parameter} - {""}
         sync = line.sync or Sync()
+        incremental = sync.incremental
+        if self.time is not None:
+            incremental = self.time.incremental
+            parameters |= self.time.parameters
         return replace(
             line,
             path=without_parameters(line.path, parameters),
@@ -224,6 +247,7 @@ class Suggestion:
                 records=self.records,
                 response=self.response,
                 pagination=paging,
+                incremental=incremental,
                 keys=self.keys,
                 mappings=tuple(field.mapping for field in self.fields),
                 query=tuple(pair for pair in sync.query if pair[0] not in parameters),
@@ -242,6 +266,7 @@ def suggest(sample: Sample) -> Suggestion:
         path: guess_transform(path[-1], values) for path, values in usable.items()
     }
     paging = _paging(sample, found, keys)
+    changed_field = _changed_field(guesses)
     notes = [*_notes(sample, found, fields), *_body_notes(sample, paging)]
     if sample.host_fields:
         suggested, more = onto_host(sample.host_fields, fields, guesses)
@@ -269,7 +294,8 @@ def suggest(sample: Sample) -> Suggestion:
         response=sample.format.format,
         response_why=sample.format.why,
         is_paging_assumed=paging.is_assumed,
-        changed_field=_changed_field(guesses),
+        changed_field=changed_field,
+        time=requested_time(sample.line, changed_field),
     )
 
 
