@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -15,6 +16,8 @@ import pytest
 import forks
 from cli.conftest import Done, Terminal
 from outkey.spar import Spar
+
+ROOT = Path(__file__).parents[2]
 
 STYLES = {
     "page": 'kind = "page"\nsize_parameter = "per_page"\nposition_parameter = "page"',
@@ -638,6 +641,32 @@ def test_a_line_is_reset(shop: Shop, spar: Spar) -> None:
     assert plain == "reset: contacts, the next run begins at 7\n"
     rows = json.loads(shop.run("audit", "list", "--json", code=0).out)
     assert "api:line:reset" in {row["tag"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "A range of time",
+        "A list for each record",
+        "Exports, reports and recorded changes",
+    ],
+)
+def test_an_example_for_the_provider_is_what_happens(
+    title: str, shop: Shop, spar: Spar
+) -> None:
+    page = (ROOT / "docs" / "guide" / "sync-examples.md").read_text("utf-8")
+    part = page.partition(f"## {title}")[2]
+    text = part.partition("```toml\n")[2].partition("```")[0]
+    session = part.partition("```console\n")[2].partition("```")[0]
+    shop.terminal.settings["ACME_TOKEN"] = "spar-token"
+    text = text.replace("http://127.0.0.1:9000", spar.url)
+    applied, *steps = session.split("$ outkey ")[1:]
+    file = applied.split()[-1]
+    assert f"Save this as `{file}`" in part
+    shop.run("apply", "-", stdin=text, code=0)
+    for step in steps:
+        command, _, output = step.partition("\n")
+        assert shop.run(*shlex.split(command), code=0).out == output
 
 
 def test_a_run_is_followed_with_its_exit_code(shop: Shop, spar: Spar) -> None:
