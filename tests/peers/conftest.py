@@ -34,6 +34,7 @@ from peers.certificates import Pki, make_pki
 from peers.directus import Directus, directus_running
 from peers.documents import GatewayFor, Given, Table, document
 from peers.kinto import Kinto, kinto_running
+from peers.moto import Moto, moto_running
 from peers.registries import (
     DockerRegistry,
     Verdaccio,
@@ -41,8 +42,9 @@ from peers.registries import (
     verdaccio_running,
 )
 from peers.servers import Nginx, Wire, httpbin_running, nginx_running
+from peers.sync_apis import ask_directus, make_collections
 from peers.sync_places import Place
-from peers.sync_records import CONTACTS, REPOSITORIES
+from peers.sync_records import CONTACTS, ORDERS, REPOSITORIES
 from peers.sync_servers import (
     KEYED,
     JsonServer,
@@ -141,6 +143,20 @@ def directus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Directus]:
 
 
 @pytest.fixture(scope="session")
+def shop(directus: Directus) -> Directus:
+    """Directus with contacts, and orders with lines."""
+    make_collections(directus)
+    ask_directus(directus, "/items/orders", "POST", ORDERS)
+    return directus
+
+
+@pytest.fixture(scope="session")
+def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moto]:
+    with moto_running(tmp_path_factory.mktemp("moto")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
 def kinto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kinto]:
     with kinto_running(tmp_path_factory.mktemp("kinto")) as running:
         yield running
@@ -164,7 +180,14 @@ def json_server_behind(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[JsonServer]:
     """Run json-server, which lets everybody in."""
-    tables = {"contacts": CONTACTS, "changing": CONTACTS, "pushed": [], "people": []}
+    tables = {
+        "contacts": CONTACTS,
+        "changing": CONTACTS,
+        "pushed": [],
+        "people": [],
+        "posts": [],
+        "comments": [],
+    }
     with json_server_running(tmp_path_factory.mktemp("json-server"), tables) as running:
         yield running
 

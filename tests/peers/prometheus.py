@@ -90,6 +90,25 @@ def prometheus_running(
         yield Prometheus(f"http://127.0.0.1:{port}", count)
 
 
+@contextmanager
+def prometheus_with_data(folder: Path) -> Iterator[str]:
+    """Run Prometheus with the data in a folder until the block ends."""
+    start, _ = require_unpacked("prometheus")
+    (folder / "empty.yml").write_text("{}")
+
+    def command(port: int) -> list[str]:
+        return [
+            *start,
+            f"--config.file={folder}/empty.yml",
+            f"--storage.tsdb.path={folder}/data",
+            f"--web.listen-address=127.0.0.1:{port}",
+            "--log.level=warn",
+        ]
+
+    with listening(folder, "prometheus", command, "/-/ready") as port:
+        yield f"http://127.0.0.1:{port}"
+
+
 def settings(folder: Path, targets: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Return the settings of deploy/, for servers without TLS on other ports."""
     delivered: dict[str, Any] = yaml.safe_load(SETTINGS.read_text())

@@ -1,14 +1,7 @@
 """AWS signatures beside botocore, and at moto, which checks them by its own rules."""
 
-import json
 import logging
-import os
-import subprocess
-from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -22,69 +15,14 @@ from outkey.foundation.core.secret import Secret
 from outkey.sending.core.aws.requests import AwsKeys, hash_of_body, signed_request
 from outkey.sending.core.aws.signing import stamp_at
 from outkey.sending.core.request.message import Header, Request, Source
-from peers.authorization_servers import INSTALLED
-from peers.documents import GatewayFor, Given, Table
-from peers.servers import require
+from peers.documents import GatewayFor, Given
+from peers.moto import Moto
 from peers.test_diagnosis_peers import WRONG, leaks, reasons
 
-PROGRAM = Path(__file__).parent / "programs" / "moto_aws.py"
 PATIENCE = 60
 QUEUE = "/123456789012/orders"
 KEY = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 NOW = 1_800_000_000
-
-
-@dataclass(frozen=True)
-class Moto:
-    """A running moto, and the keys of its users."""
-
-    url: str
-    key_id: str
-    key: str
-    denied_id: str
-    denied_key: str
-    role: str
-
-    def table(self, **changed: object) -> Table:
-        aws: dict[str, object] = {
-            "access_key_id": self.key_id,
-            "secret_access_key": Given(self.key),
-            "region": "eu-central-1",
-            "service": "s3",
-            "sts_url": f"{self.url}/",
-        }
-        return {
-            "base_url": self.url,
-            "authentication_type": "aws_sigv4",
-            "verification": {"test_path": "/", "compare": False},
-            "aws": aws | changed,
-        }
-
-
-@pytest.fixture(scope="module")
-def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moto]:
-    python = require(
-        INSTALLED / "moto/bin/python",
-        "missing libraries: requirements/moto.lock (make .venv/.dev installs it)",
-    )
-    folder = tmp_path_factory.mktemp("moto")
-    environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder)}
-    with ExitStack() as closing:
-        log = closing.enter_context((folder / "log").open("wb"))
-        process = closing.enter_context(
-            subprocess.Popen(
-                [str(python), str(PROGRAM)],
-                env=environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-            )
-        )
-        closing.callback(process.kill)
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line, (folder / "log").read_text()[-3000:]
-        yield Moto(**json.loads(line))
 
 
 # ── the same signature as botocore's ──────────────────────────────────────────────────

@@ -25,10 +25,9 @@ from peers.sync_apis import (
     JsonServerContacts,
     KintoContacts,
     ask_directus,
-    make_collections,
 )
 from peers.sync_places import FILES, TABLES, Place
-from peers.sync_records import CONTACTS, ORDERS, contact, numbered, order, typed
+from peers.sync_records import CONTACTS, contact, numbered, order, typed
 from peers.sync_servers import KEY, TOKEN, JsonServer, Row
 from peers.sync_sources import Copy, Source
 
@@ -41,13 +40,6 @@ Records = Mapping[str, list[Row]]
 
 
 # ── the servers ───────────────────────────────────────────────────────────────────────
-
-
-@pytest.fixture(scope="session")
-def shop(directus: Directus) -> Directus:
-    make_collections(directus)
-    ask_directus(directus, "/items/orders", "POST", ORDERS)
-    return directus
 
 
 @pytest.fixture
