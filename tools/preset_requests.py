@@ -25,7 +25,8 @@ from outkey.administration.core.presets.presets import Preset, PresetMethod
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.fields.choices import ClientAuth
 from outkey.foundation.core.secret import Secret
-from outkey.sending.core.configuration.configuration import Configuration, successor
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.secret_state import successor
 from outkey.testing import fake_gateway
 
 FOLDER = Path(__file__).parents[1] / "tests" / "unit"

@@ -8,8 +8,9 @@ from outkey.administration.adapters.preset_files import PresetFiles
 from outkey.administration.core.document.export import render
 from outkey.administration.core.presets.presets import Preset, PresetMethod
 from outkey.administration.core.presets.sources import FACTS, Source
-from outkey.sending.core.configuration.configuration import Configuration, successor
+from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.configuration.secret_state import successor
 
 INTRODUCTION = """# Recipes
 

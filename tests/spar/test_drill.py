@@ -19,12 +19,9 @@ from outkey.hosts.drill.drill import (
     speed_of,
 )
 from outkey.hosts.drill.scenarios import SCENARIOS, concerning
-from outkey.sending.core.configuration.configuration import (
-    Configuration,
-    SecretState,
-    build,
-)
+from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.request.assembly import redirected_request
 from outkey.sending.core.request.message import Request, Response, Route
 from outkey.spar import Spar

@@ -7,7 +7,8 @@ from functools import partial
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.importing import read_import
 from outkey.importing.core.reading import Import
-from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.request.assembly import Call, authenticated_request
 from outkey.sending.core.request.message import Request
 from outkey.sync.core.line.line import SyncLine

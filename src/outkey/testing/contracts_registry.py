@@ -14,14 +14,11 @@ from outkey.foundation.core.errors import (
     EditConflict,
     UnknownConfiguration,
 )
-from outkey.sending.core.configuration.configuration import (
-    Configuration,
-    SecretState,
-    build,
-)
+from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.health import ACCEPTED_AT, Health
 from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.vault.envelope import SealedRow
 from outkey.sending.core.vault.versions import (
     SecretVersion,
@@ -167,8 +164,14 @@ class RegistryContract(ABC):
         stored = registry.get("contract")
         assert stored.secrets == {"token": elsewhere}
         assert self.ciphertexts(stored, "token") == {3: sealed_bytes("k3"), 4: None}
-        with pytest.raises(EditConflict):
-            registry.put_reference(stored, "token", elsewhere)
+
+    def test_a_version_of_a_secret_is_never_numbered_twice(self) -> None:
+        registry = self.registry()
+        self.put_secret(registry, version=3)
+        reference = parse_reference("env:TOKEN", field="token")
+        state = SecretState("https://contract.example:443", reference, 1)
+        registry.put_reference(registry.get("contract"), "token", state)
+        assert registry.find(["contract"])["contract"].secrets["token"].version == 4
 
     def test_a_pending_secret_is_not_in_use_and_two_versions_before_are_deleted(
         self,

@@ -67,6 +67,9 @@ class InterruptedTokens:
     def delete_beside(self, configuration: Configuration) -> None:
         self._tokens.delete_beside(configuration)
 
+    def delete_set(self, configuration: Configuration, serial: int) -> None:
+        self._tokens.delete_set(configuration, serial)
+
     def drop_other_keys(self) -> None:
         self._tokens.drop_other_keys()
 

@@ -14,6 +14,9 @@
     │   ├── LineBusy               another run of the sync line is active
     │   ├── LinePaused             a user has paused the sync line
     │   ├── OnHold                 the installation was restored, and not resumed yet
+    │   ├── RotationNone           no next, or no previous credentials
+    │   ├── RotationUntested       nothing proves that those credentials work
+    │   ├── RotationPending        another rotation has not ended
     │   ├── RunStopped             a run was cancelled, or another process took it over
     │   ├── InvalidRequest         a request to the HTTP interface that cannot be read
     │   ├── NoFeed                 a table whose changes are not recorded
@@ -332,6 +335,22 @@ class OnHold(
     ),
 ):
     """A restored installation runs no line and renews no token until it is resumed."""
+
+
+class RotationNone(
+    ConfigError,
+    code="rotation_none",
+    hint="Stage a secret first: outkey secret stage NAME FIELD.",
+):
+    """There are no next credentials."""
+
+
+class RotationUntested(ConfigError, code="rotation_untested"):
+    """Nothing proves yet that these credentials work."""
+
+
+class RotationPending(ConfigError, code="rotation_pending"):
+    """Another rotation of this configuration has not ended."""
 
 
 class RunStopped(

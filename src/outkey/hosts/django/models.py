@@ -119,6 +119,7 @@ class SecretValue(models.Model):
             (SecretLabel.PENDING, _("pending")),
             (SecretLabel.CURRENT, _("current")),
             (SecretLabel.PREVIOUS, _("previous")),
+            (SecretLabel.OTHER_SET, _("of another set")),
         ),
     )
     # of the Base URL, or of Token URL and Base URL

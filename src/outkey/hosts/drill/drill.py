@@ -37,10 +37,10 @@ from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.sending.core.configuration.configuration import (
     SECRETS_OF_LOGIN,
     Configuration,
-    SecretState,
     build,
 )
 from outkey.sending.core.configuration.fields import FIELDS, SENT_TO_TOKEN_URL
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.request.message import Request, Response, Route, Source
 from outkey.sending.engine.exchange.sender import Ports, Sender
 from outkey.sending.engine.gateway import Gateway

@@ -22,13 +22,14 @@ from outkey.foundation.core.text import Text
 from outkey.foundation.ports.clock import Clock
 from outkey.sending.core.configuration.configuration import (
     Configuration,
-    SecretState,
     kept_secrets,
     known_names,
 )
 from outkey.sending.core.configuration.custom_rows import is_row_secret
 from outkey.sending.core.configuration.health import Health, Summary
 from outkey.sending.core.configuration.rows import ConfigurationRow, new_row
+from outkey.sending.core.configuration.secret_state import SecretState
+from outkey.sending.core.rotation.credential_sets import CredentialSets
 from outkey.sending.core.vault.versions import (
     SecretLabel,
     SecretVersion,
@@ -38,7 +39,11 @@ from outkey.sending.core.vault.versions import (
     current_states,
     current_voucher,
     delete_all,
+    exchange,
+    next_number,
     secret_version,
+    stage,
+    unused_versions,
 )
 from outkey.sending.core.vault.voucher import VOUCHER_FIELD
 from outkey.sending.ports.storage import ConfigurationStorage
@@ -237,19 +242,81 @@ class ConfigurationRegistry:
         Like every change of a secret it is complete after `note_secrets_changed`.
         """
         record = configuration.record
-        new = secret_version(record, field, state)
         with self.transaction():
-            self._apply(add_pending(self._storage.secrets.read([record], field), new))
+            new = self._add_pending_reference(record, field, state)
             versions = self._storage.secrets.read([record], field)
-            self._apply(activate(versions, state.version))
+            self._apply(activate(versions, new.version))
+
+    def stage_reference(
+        self, configuration: Configuration, field: str, state: SecretState
+    ) -> SecretState:
+        """Store a reference for the next set of credentials; return its state."""
+        record = configuration.record
+        with self.transaction():
+            new = self._add_pending_reference(record, field, state)
+            versions = self._storage.secrets.read([record], field)
+            self._apply(stage(versions, new.version))
+        return new
+
+    def _add_pending_reference(
+        self, record: str, field: str, state: SecretState
+    ) -> SecretState:
+        versions = self._storage.secrets.read([record], field)
+        state = replace(state, version=next_number(versions))
+        self._apply(add_pending(versions, secret_version(record, field, state)))
+        return state
+
+    def put_sets(
+        self,
+        seen: Configuration,
+        sets: CredentialSets,
+        *,
+        exchanges: Mapping[str, str] | None = None,
+    ) -> Configuration:
+        """Store the sets of credentials after a step of a rotation.
+
+        With `exchanges`, the settings that change, the other set and the one in use
+        change places. Secrets of no set are deleted. EditConflict if the sets are not
+        as they were read.
+        """
+        with self.transaction():
+            row = self._row(seen.name, lock=True)
+            versions = self._storage.secrets.read([row.record])
+            stored = row.configuration(current_states(versions))
+            if row.record != seen.record or stored.sets != seen.sets:
+                raise EditConflict
+            if exchanges is not None:
+                self._apply(exchange(self._other_versions(row.record)))
+            others = self._other_versions(row.record)
+            self._apply(delete_all(unused_versions(others, sets)))
+            states = current_states(self._storage.secrets.read([row.record]))
+            self._swap(row, row.after_rotation(sets, states, exchanges))
+            return next(self._load([self._row(seen.name)]))
+
+    def _other_versions(self, record: str) -> list[SecretVersion]:
+        """Return all versions, with ciphertexts, of the secrets in another set."""
+        secrets = self._storage.secrets
+        fields = {
+            version.place.field
+            for version in secrets.read([record])
+            if version.label == SecretLabel.OTHER_SET
+        }
+        return [
+            version
+            for field in sorted(fields)
+            for version in secrets.read([record], field)
+        ]
 
     def clear_secret(self, configuration: Configuration, field: str) -> None:
-        """Delete all versions of a secret.
+        """Delete all versions of a secret, but not that of another set.
 
         Like every change of a secret it is complete after `note_secrets_changed`.
         """
         with self.transaction():
-            self._delete_secret(configuration.record, field)
+            versions = self._storage.secrets.read([configuration.record], field)
+            self._apply(
+                delete_all(v for v in versions if v.label != SecretLabel.OTHER_SET)
+            )
 
     def note_secrets_changed(self, name: str) -> None:
         """Make caches read the secrets again, and lists show which are missing."""

@@ -89,6 +89,9 @@ class Tokens(Protocol):
     def delete_beside(self, configuration: Configuration) -> None:
         """Delete the CSRF token of a configuration, and the tokens of all its users."""
 
+    def delete_set(self, configuration: Configuration, serial: int) -> None:
+        """Delete the tokens of another set of a configuration's credentials."""
+
     def drop_other_keys(self) -> None:
         """Delete the tokens of users, and against CSRF, that the primary key seals not.
 

@@ -12,12 +12,10 @@ if TYPE_CHECKING:
     from outkey.foundation.core.secret import Secret
     from outkey.foundation.ports.database import Database
     from outkey.sending.core.audit.chain import AuditStream, ChainMark, ChainRow
-    from outkey.sending.core.configuration.configuration import (
-        Configuration,
-        SecretState,
-    )
+    from outkey.sending.core.configuration.configuration import Configuration
     from outkey.sending.core.configuration.health import Summary
     from outkey.sending.core.configuration.rows import ConfigurationRow
+    from outkey.sending.core.configuration.secret_state import SecretState
     from outkey.sending.core.vault.envelope import TokenRow
     from outkey.sending.core.vault.row_voucher import RowName
     from outkey.sending.core.vault.versions import SecretVersion
@@ -121,6 +119,11 @@ class SecretStore(Secrets, Protocol):
         self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
     ) -> SecretState:
         """Store a new value, for the origin that the configuration has now."""
+
+    def stage_value(
+        self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
+    ) -> SecretState:
+        """Store a new value for the next set of credentials; the one in use stays."""
 
     def voucher(self, configuration: Configuration) -> Voucher:
         """Return the voucher of a stored configuration."""

@@ -19,9 +19,10 @@ from outkey.foundation.core.origin import Origin
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.sending.adapters.transport import tls_context
 from outkey.sending.core.audit.events import Intent, Outcome
-from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
 from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.diagnosis.entered import fields_in_use
 from outkey.sending.core.diagnosis.evidence import Diagnosis
 from outkey.sending.core.oauth2.token import TokenState

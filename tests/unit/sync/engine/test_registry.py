@@ -8,10 +8,10 @@ import pytest
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.core.errors import EditConflict, UnknownConfiguration
 from outkey.sending.adapters.configurations_memory import MemoryConfigurations
-from outkey.sending.core.configuration.configuration import SecretState
 from outkey.sending.core.configuration.health import Health
 from outkey.sending.core.configuration.reference import parse_reference
 from outkey.sending.core.configuration.rows import ConfigurationRow, new_row
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.vault.versions import SecretVersion
 from outkey.sending.engine import registry as module
 from outkey.sync.core.line.line import SyncLine

@@ -17,6 +17,9 @@ from outkey.foundation.core.errors import (
     PolicyError,
     RateLimited,
     RemoteError,
+    RotationNone,
+    RotationPending,
+    RotationUntested,
     ScopeMissing,
     TimedOut,
     TlsBelowFloor,
@@ -26,7 +29,15 @@ from outkey.foundation.core.errors import (
 
 TOO_LARGE = "too_large"  # the reason of an InvalidRequest
 VERSION_DIFFERS = "version-differs"  # the reason of an EditConflict
-_CONFLICTS = (EditConflict, LineBusy, LinePaused, OnHold)
+_CONFLICTS = (
+    EditConflict,
+    LineBusy,
+    LinePaused,
+    OnHold,
+    RotationNone,
+    RotationPending,
+    RotationUntested,
+)
 # The first class that an error belongs to decides.
 _STATUSES: tuple[tuple[type[OutkeyError], int], ...] = (
     (TokenRefused, 401),

@@ -11,7 +11,7 @@ from itertools import chain
 
 from outkey.foundation.core.fields.changes import FieldChange
 from outkey.foundation.core.secret import MASK
-from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import (
     CustomRow,
     is_row_secret,
@@ -21,6 +21,7 @@ from outkey.sending.core.configuration.placeholders import (
     is_placeholder,
     is_secret_parameter,
 )
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sync.core.databases.section import OtherDatabase, database_table
 from outkey.sync.core.line.history import compared_values
 from outkey.sync.core.line.line import SyncLine

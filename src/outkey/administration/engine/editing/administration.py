@@ -17,8 +17,8 @@ from outkey.foundation.core.errors import ConfigError, HostError, UnknownConfigu
 from outkey.sending.core.audit.changed_values import configuration_changes
 from outkey.sending.core.audit.events import Change, ChangeEffect, Tag
 from outkey.sending.core.configuration.checks import refuse_unsavable
-from outkey.sending.core.configuration.configuration import successor
 from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.secret_state import successor
 from outkey.sending.core.configuration.secret_values import refuse_unusable
 from outkey.sending.core.request.script import SCRIPT_FACT, fingerprint
 from outkey.sending.core.vault.voucher import NAME, is_setting, vouchable_facts

@@ -36,8 +36,9 @@ from outkey.sending.core.configuration.checks import (
     configuration_findings,
     refuse_unsavable,
 )
-from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.drafts import naming
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.configuration.secret_values import refuse_control_characters
 from outkey.sending.core.request.assembly import SecretOpener
 from outkey.sending.engine.exchange.scripts import prove_examples

@@ -52,7 +52,6 @@ from outkey.sending.core.configuration.configuration import (
     STEPS,
     TOKEN_HEADERS,
     Configuration,
-    SecretState,
     build,
     kept_secrets,
 )
@@ -72,6 +71,7 @@ from outkey.sending.core.configuration.permissions import (
     requirements,
 )
 from outkey.sending.core.configuration.reference import Reference
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.configuration.secret_values import refuse_unusable
 from outkey.sending.engine.exchange.scripts import prove_examples
 from outkey.sending.engine.wire.context import SendContext

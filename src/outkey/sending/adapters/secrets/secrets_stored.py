@@ -1,6 +1,8 @@
 """Secrets as an installation stores them: sealed in its database, or references."""
 
-from collections.abc import Collection, Iterable, Iterator
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from shlex import quote
@@ -23,12 +25,10 @@ from outkey.sending.adapters.secrets.secrets_envelope import (
     unseal,
     unseal_text,
 )
-from outkey.sending.core.configuration.configuration import (
-    Configuration,
-    SecretState,
-    successor,
-)
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.request.script import SCRIPT_FACT
+from outkey.sending.core.rotation.credential_sets import SETS
 from outkey.sending.core.vault.envelope import (
     WEBHOOK_TABLE,
     Place,
@@ -42,11 +42,14 @@ from outkey.sending.core.vault.versions import (
     activate,
     add_pending,
     delete_all,
+    next_number,
     secret_version,
+    stage,
 )
 from outkey.sending.core.vault.voucher import (
     VOUCHER_FIELD,
     Voucher,
+    ciphertext_key,
     read_voucher,
     voucher_name,
     voucher_place,
@@ -85,6 +88,7 @@ class CachedSecrets:
 
     configuration: Configuration
     has_saved_settings: bool = False
+    vouched: set[str] = field(default_factory=set)  # secrets that were compared
     ciphertexts: dict[str, bytes | None] = field(default_factory=dict)
     opened: dict[str, OpenedSecret] = field(default_factory=dict)
 
@@ -133,14 +137,15 @@ class StoredSecrets:
         # What is not stored yet comes from the user, and there is no voucher for it.
         if configuration.record:
             self.refuse_changed_settings(configuration)
-            if not self.voucher(configuration).covers(configuration, field):
-                raise _changed_outside_error(configuration, field)
+            self._refuse_unvouched(configuration, field)
         if state.reference is not None:
             return self._references.open(configuration, field)
         sealed = self._ciphertext(configuration, field, state.version)
         if sealed is None:
             raise secret_missing(field)
-        if self.voucher(configuration).ciphertexts.get(field) != _ciphertext_id(sealed):
+        voucher = self.voucher(configuration)
+        key = ciphertext_key(configuration, field)
+        if voucher.ciphertexts.get(key) != _ciphertext_id(sealed):
             raise _changed_outside_error(configuration, field)
         version = secret_version(configuration.record, field, state, sealed=sealed)
         secret = self._unseal(version)
@@ -195,9 +200,34 @@ class StoredSecrets:
             note = partial(self._seen.note, name, place.version)
             self._storage.database.after_commit(note)
 
+    def _refuse_unvouched(self, configuration: Configuration, field: str) -> None:
+        """Raise SecretUnreadable unless a secret is as it was saved.
+
+        A reference is opened for each send: one comparison for this object is enough.
+        """
+        vouched = self._cache_of(configuration).vouched
+        if field in vouched:
+            return
+        if not self._is_vouched(configuration, field):
+            raise _changed_outside_error(configuration, field)
+        vouched.add(field)
+
+    def _is_vouched(self, configuration: Configuration, field: str) -> bool:
+        """Whether a secret is as it was saved.
+
+        Those of another set are vouched for together, as one of the settings.
+        """
+        other = configuration.other_set
+        if other is not None and field in other.secrets:
+            return True
+        return self.voucher(configuration).covers(configuration, field)
+
     def refuse_changed_settings(self, configuration: Configuration) -> None:
         if not configuration.record:
             return
+        # With the credentials of another set some settings are not those that were
+        # saved; these are vouched for with the set.
+        configuration = configuration.stored or configuration
         cached = self._cache_of(configuration)
         if cached.has_saved_settings:
             return
@@ -220,6 +250,8 @@ class StoredSecrets:
             for version in self._storage.secrets.read([record], name)
             if version.place.version == state.version and version.sealed
         }
+        if SETS in changed:
+            ciphertexts |= self._ciphertexts_of_sets(configuration)
         voucher = self.voucher(configuration).after_save(
             configuration, changed, ciphertexts
         )
@@ -234,8 +266,39 @@ class StoredSecrets:
             self._apply([(None, SecretVersion(place, sealed=sealed))])
             self._note_version(place)
 
+    def _ciphertexts_of_sets(self, configuration: Configuration) -> dict[str, str]:
+        sets = configuration.sets
+        views = [
+            configuration.with_set(other)
+            for other in (sets.next, sets.previous)
+            if other is not None
+        ]
+        return {
+            ciphertext_key(view, field): _ciphertext_id(sealed)
+            for view in views
+            if view.other_set is not None
+            for field, state in view.other_set.secrets.items()
+            if (sealed := self._ciphertext(view, field, state.version)) is not None
+        }
+
     def set_value(
         self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
+    ) -> SecretState:
+        return self._store_value(configuration, field, secret, by=by, use=activate)
+
+    def stage_value(
+        self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
+    ) -> SecretState:
+        return self._store_value(configuration, field, secret, by=by, use=stage)
+
+    def _store_value(
+        self,
+        configuration: Configuration,
+        field: str,
+        secret: Secret,
+        *,
+        by: str,
+        use: Callable[[Collection[SecretVersion], int], list[Swap]],
     ) -> SecretState:
         """Seal a new value for the origin that the configuration has now, and store it.
 
@@ -244,9 +307,9 @@ class StoredSecrets:
         """
         record = configuration.record
         rows = self._storage.secrets
-        state = successor(
-            configuration.secrets.get(field),
+        state = SecretState(
             configuration.binding_of(field),
+            version=next_number(rows.read([record], field)),
             set_at=self._clock.now(),
             set_by=by,
         )
@@ -260,7 +323,7 @@ class StoredSecrets:
         if not stored or self._unseal(stored[0]) != secret:
             raise SecretUnreadable(field=field)
         with self._storage.database.transaction():
-            self._apply(activate(versions, state.version))
+            self._apply(use(versions, state.version))
         return state
 
     def rewrap(self) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""Tokens beside that of a configuration: of users, and against CSRF.
+"""Tokens beside that of a configuration: of users, of another set, and against CSRF.
 
 Each is a sealed shared state. That of a user is found by a keyed hash of the subject
 token, which is stored nowhere. Each can be requested again, so none outlives its key or
@@ -18,7 +18,13 @@ from outkey.sending.adapters.tokens.sealed_states import (
     sealed_value,
     with_content,
 )
-from outkey.sending.core.oauth2.token import CSRF_SUFFIX, TokenState, superfluous
+from outkey.sending.core.oauth2.token import (
+    CSRF_SUFFIX,
+    SET,
+    TokenState,
+    set_mark,
+    superfluous,
+)
 from outkey.sending.core.vault.envelope import Place
 
 if TYPE_CHECKING:
@@ -67,7 +73,17 @@ class RowsBeside:
 
     def count(self, record: str) -> int:
         """Return for how many subjects of a configuration there is a state."""
-        return sum(not key.endswith(CSRF_SUFFIX) for key in self._keys(record))
+        subjects = [
+            key
+            for key in self._keys(record)
+            if not key.endswith(CSRF_SUFFIX) and not key.startswith(f"{record}:{SET}")
+        ]
+        return len(subjects)
+
+    def delete_set(self, record: str, serial: int) -> None:
+        """Delete the tokens of a set of credentials that was destroyed."""
+        prefix = f"{record}:{set_mark(serial)}"
+        self._delete([key for key in self._keys(record) if key.startswith(prefix)])
 
     def delete(self, record: str) -> None:
         """Delete all states of a configuration."""
@@ -89,7 +105,7 @@ class RowsBeside:
 
 
 class TokensBeside:
-    """A token of each configuration: of one user, or the CSRF token."""
+    """A token of each configuration: of one user, of another set, or the CSRF token."""
 
     def __init__(
         self, tokens: Tokens, rows: RowsBeside, keys: Keyrings, mark: str
@@ -103,6 +119,7 @@ class TokensBeside:
         self.of_subject = tokens.of_subject
         self.subjects = tokens.subjects
         self.delete_beside = tokens.delete_beside
+        self.delete_set = tokens.delete_set
         self.drop_other_keys = tokens.drop_other_keys
         self.prune_ended = tokens.prune_ended
 
@@ -134,8 +151,14 @@ class TokensBeside:
         return replace(after, generation=before.generation + 1)
 
     def _key(self, configuration: Configuration) -> str:
-        return f"{configuration.record}:{self._mark}"
+        return f"{configuration.record}:{self._mark_of(configuration)}"
 
     def _place(self, configuration: Configuration, serial: int) -> Place:
         origin = configuration.token_binding
-        return Place("token", configuration.record, self._mark, serial, origin)
+        mark = self._mark_of(configuration)
+        return Place("token", configuration.record, mark, serial, origin)
+
+    def _mark_of(self, configuration: Configuration) -> str:
+        """Return whose token it is; no token is that of two sets of credentials."""
+        other = configuration.other_set
+        return f"{set_mark(other.serial)}{self._mark}" if other else self._mark

@@ -11,7 +11,9 @@ from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth2.token import (
     CSRF_SUFFIX,
     MAX_SUBJECTS,
+    SET,
     TokenState,
+    set_mark,
     superfluous,
 )
 
@@ -31,7 +33,7 @@ class MemoryTokens:
         return self._beside(f"{self._subject}{CSRF_SUFFIX}")
 
     def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
-        key = configuration.name, self._subject
+        key = self._key_of(configuration)
         state = self._states.get(key, TokenState())
         return state if opened else replace(state, content=None)
 
@@ -40,7 +42,7 @@ class MemoryTokens:
     ) -> TokenState | None:
         state = replace(after, generation=before.generation + 1)
         with self._lock:
-            key = configuration.name, self._subject
+            key = self._key_of(configuration)
             current = self._states.get(key, TokenState())
             if current.generation != before.generation:
                 return None
@@ -59,15 +61,30 @@ class MemoryTokens:
 
     def subjects(self, configuration: Configuration) -> int:
         keys = self._keys_beside(configuration.name)
-        return sum(not subject.endswith(CSRF_SUFFIX) for _, subject in keys)
+        return sum(
+            not subject.endswith(CSRF_SUFFIX) and not subject.startswith(SET)
+            for _, subject in keys
+        )
 
     def delete_beside(self, configuration: Configuration) -> None:
         with self._lock:
             for key in self._keys_beside(configuration.name):
                 del self._states[key]
 
+    def delete_set(self, configuration: Configuration, serial: int) -> None:
+        mark = set_mark(serial)
+        with self._lock:
+            for key in self._keys_beside(configuration.name):
+                if key[1].startswith(mark):
+                    del self._states[key]
+
     def drop_other_keys(self) -> None:
         """Delete nothing: these are not sealed."""
+
+    def _key_of(self, configuration: Configuration) -> tuple[str, str]:
+        other = configuration.other_set
+        mark = set_mark(other.serial) if other else ""
+        return configuration.name, f"{mark}{self._subject}"
 
     def _keys_beside(self, name: str) -> list[tuple[str, str]]:
         return [key for key in list(self._states) if key[0] == name and key[1]]

@@ -76,6 +76,9 @@ class StoredTokens:
     def delete_beside(self, configuration: Configuration) -> None:
         self._beside.delete(configuration.record)
 
+    def delete_set(self, configuration: Configuration, serial: int) -> None:
+        self._beside.delete_set(configuration.record, serial)
+
     def prune_ended(self) -> None:
         self._beside.prune(self.now())
 
@@ -102,6 +105,8 @@ class StoredTokens:
         """
         from outkey.sending.core.oauth2.token import TokenContent, TokenState  # noqa: PLC0415
 
+        if configuration.other_set is not None:
+            return self._marked("").read(configuration, opened=opened)
         row = self._rows.read(configuration)
         if row is None:
             return TokenState()
@@ -125,6 +130,8 @@ class StoredTokens:
     def swap(
         self, configuration: Configuration, before: TokenState, after: TokenState
     ) -> TokenState | None:
+        if configuration.other_set is not None:
+            return self._marked("").swap(configuration, before, after)
         origin = configuration.token_binding
         sealed = None
         if after.content is not None and after.serial != before.serial:

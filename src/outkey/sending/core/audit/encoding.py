@@ -77,8 +77,10 @@ def encode_event(
     event: Change | Refusal, at: int, request_id: str = ""
 ) -> EncodedRecord:
     """Return the record of any other event; `at` is Unix time in ms."""
+    if isinstance(event, Change):
+        return _encode_facts({"at": at, **event.facts()}, request_id)
     facts = {"at": at, **event._asdict()}
-    if isinstance(event, Refusal) and not event.actor:
+    if not event.actor:
         del facts["actor"]  # most requests have none, and do not name one
     return _encode_facts(facts, request_id)
 

@@ -68,6 +68,14 @@ class Tag(StrEnum):
     SECRET_CLEARED = "api:secret:cleared"  # noqa: S105 - the name of an event
     OFFER_VIEWED = "api:offer:viewed"
     SECRETS_CONFIRMED = "api:secret:confirmed"
+    SECRET_STAGED = "api:secret:staged"  # noqa: S105 - the name of an event
+    ROTATION_TESTED = "api:rotation:tested"
+    ROTATION_STARTED = "api:rotation:started"
+    ROTATION_PROMOTED = "api:rotation:promoted"
+    ROTATION_REFUSED = "api:rotation:refused"
+    ROTATION_BACK = "api:rotation:back"
+    ROTATION_RETIRED = "api:rotation:retired"
+    ROTATION_DISCARDED = "api:rotation:discarded"
     ROW_CONFIRMED = "api:row:confirmed"
     ROW_REJECTED = "api:row:rejected"
     RUN_REQUESTED = "api:run:requested"
@@ -114,6 +122,24 @@ class ChangeEffect(StrEnum):
     COUNTED_LOCKED = "counted_locked"  # while the sign-in was locked
 
 
+class SecretSource(NamedTuple):
+    """Where a secret came from, if that was an external store; never its value."""
+
+    field: str
+    backend: str
+    path: str  # "" where the operator has declared it private
+    version: str
+    cached: bool
+    ms: int
+
+    def facts(self) -> dict[str, object]:
+        """Return the recorded facts."""
+        facts = self._asdict()
+        if not self.path:
+            del facts["path"]
+        return facts
+
+
 class Intent(NamedTuple):
     """Credentials are about to be sent. Without this record, nothing is sent.
 
@@ -133,13 +159,17 @@ class Intent(NamedTuple):
     tag: Tag = Tag.SEND_INTENT
     purpose: str = ""
     actor: str = ""
+    serial: int = 0  # of the credentials, once there was more than one set of them
+    sources: tuple[SecretSource, ...] = ()  # where external stores were used
 
     def facts(self) -> dict[str, object]:
-        """Return the recorded facts; most requests have no purpose and no actor."""
+        """Return the recorded facts; most requests have none of the last four."""
         facts = self._asdict()
-        for name in ("purpose", "actor"):
+        for name in ("purpose", "actor", "serial", "sources"):
             if not facts[name]:
                 del facts[name]
+        if self.sources:
+            facts["sources"] = [source.facts() for source in self.sources]
         return facts
 
 
@@ -171,6 +201,7 @@ class Change(NamedTuple):
     `changes` has the fields with their old and new values, as far as no secret can be
     in them: `changed_values` decides that. `effect` is `created` for a new line or
     secret, and `replaced` for a secret that had a value; failed sign-ins are `counted`.
+    `numbers` are those of a rotation by their names, such as the serial.
     """
 
     tag: Tag
@@ -180,6 +211,13 @@ class Change(NamedTuple):
     key: str = ""
     changes: tuple[tuple[str, str, str], ...] = ()
     effect: str = ""
+    numbers: tuple[tuple[str, int], ...] = ()
+
+    def facts(self) -> dict[str, object]:
+        """Return the recorded facts."""
+        facts = self._asdict()
+        numbers = facts.pop("numbers")
+        return facts | dict(numbers)
 
 
 def draft_name(configuration: str) -> str:
@@ -237,4 +275,5 @@ def intent_of(
         retry=retry,
         tag=tag,
         actor=actor,
+        serial=configuration.serial if configuration.sets.is_used else 0,
     )

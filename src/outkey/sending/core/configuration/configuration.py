@@ -43,6 +43,7 @@ from outkey.sending.core.configuration.oauth1_settings import (
     refuse_unusable_oauth1,
 )
 from outkey.sending.core.configuration.reference import Reference
+from outkey.sending.core.configuration.secret_state import SecretState, successor
 from outkey.sending.core.configuration.sections import (
     AssertionSettings,
     AwsSettings,
@@ -52,6 +53,7 @@ from outkey.sending.core.configuration.sections import (
     OAuth1Settings,
     OAuth2Settings,
     ProxySettings,
+    RotationSettings,
     TlsSettings,
     Verification,
 )
@@ -61,35 +63,12 @@ from outkey.sending.core.request.headers import (
     is_header_name,
     is_settable_name,
 )
+from outkey.sending.core.rotation.credential_sets import (
+    ONE_SET,
+    CredentialSet,
+    CredentialSets,
+)
 from outkey.sending.core.vault.envelope import SealedRow
-
-
-@dataclass(frozen=True, slots=True)
-class SecretState:
-    """The facts about a secret that are known without opening it.
-
-    A secret belongs to the origin it was entered for. Without a reference its value is
-    stored, sealed, under its version.
-    """
-
-    origin: str
-    reference: Reference | None = None
-    version: int = 1
-    set_at: float | None = None  # Unix time
-    set_by: str = ""
-
-
-def successor(
-    before: SecretState | None,
-    origin: str,
-    reference: Reference | None = None,
-    *,
-    set_at: float | None = None,
-    set_by: str = "",
-) -> SecretState:
-    """Return the state of a secret's next version."""
-    version = before.version + 1 if before else 1
-    return SecretState(origin, reference, version, set_at, set_by)
 
 
 def parse_token_header(text: str) -> tuple[str, str]:
@@ -127,6 +106,7 @@ class Configuration:
     login: LoginSettings
     aws: AwsSettings
     csrf: CsrfSettings
+    rotation: RotationSettings
     proxy: ProxySettings
     tls: TlsSettings
     limits: Limits
@@ -154,6 +134,14 @@ class Configuration:
     # Whether a run compared the script with its voucher when it began; later changes
     # of the script do not affect the run.
     script_is_vouched: bool = attribute(default=False, compare=False)
+    # Other credentials than those in use, and how far their rotation has got.
+    sets: CredentialSets = attribute(default=ONE_SET, compare=False, repr=False)
+    # With other credentials: which set they are, and the configuration as it is stored.
+    other_set: CredentialSet | None = attribute(default=None, compare=False, repr=False)
+    stored: "Configuration | None" = attribute(default=None, compare=False, repr=False)
+    _views: "dict[int, Configuration]" = attribute(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
     # Stored because every request needs them: whether tokens are obtained
     # automatically, and whether a text in a response means that the token has expired.
     fetches_token: bool = attribute(init=False, compare=False, repr=False)
@@ -164,6 +152,49 @@ class Configuration:
         object.__setattr__(self, "fetches_token", self.renews_token or has_session)
         marker = self.sends_token and bool(self.verification.expired_marker)
         object.__setattr__(self, "looks_for_marker", marker)
+
+    @property
+    def serial(self) -> int:
+        """The serial of the credentials that requests are sent with."""
+        return self.other_set.serial if self.other_set else self.sets.serial
+
+    @property
+    def partition(self) -> str:
+        """The name of what connections are shared within: one set of credentials.
+
+        A connection proves who we are by the client certificate that it was opened
+        with.
+        """
+        # No configuration has such a name.
+        return f"{self.name}\n{self.serial}" if self.sets.is_used else self.name
+
+    def with_set(self, other: CredentialSet) -> "Configuration":
+        """Return this configuration with the credentials of another set.
+
+        The same object each time: caches know it by that.
+        """
+        view = self._views.get(other.serial)
+        if view is None or view.other_set is not other:
+            view = self._views[other.serial] = self._view_of(other)
+        return view
+
+    def _view_of(self, other: CredentialSet) -> "Configuration":
+        companions = other.companions
+        client_id = companions.get("oauth2.client_id", self.oauth2.client_id)
+        certificate = companions.get(
+            "tls.client_certificate", self.tls.client_certificate
+        )
+        day = companions.get("token_expires_on")
+        return replace(
+            self,
+            username=companions.get("username", self.username),
+            oauth2=replace(self.oauth2, client_id=client_id),
+            tls=replace(self.tls, client_certificate=certificate),
+            token_expires_on=date.fromisoformat(day) if day else None,
+            secrets={**self.secrets, **other.secrets},
+            other_set=other,
+            stored=self,
+        )
 
     @property
     def paused(self) -> bool:
@@ -646,6 +677,7 @@ SECTIONS = {
     "login": LoginSettings,
     "aws": AwsSettings,
     "csrf": CsrfSettings,
+    "rotation": RotationSettings,
     "proxy": ProxySettings,
     "tls": TlsSettings,
     "limits": Limits,

@@ -19,6 +19,7 @@ from outkey.sending.core.configuration.field_tables import (
     oauth1,
     oauth2,
     request,
+    rotation,
     verification,
 )
 
@@ -31,6 +32,7 @@ FIELDS: tuple[Field, ...] = (
     *aws.FIELDS,
     *request.FIELDS,
     *csrf.FIELDS,
+    *rotation.FIELDS,
     *connection.FIELDS,
     *verification.FIELDS,
 )

@@ -145,6 +145,12 @@ RULES: Mapping[str, Permission | None] = {
     "csrf.header": Permission.SET_SECRET,
     "csrf.methods": Permission.SET_SECRET,
     "csrf.lifetime_seconds": None,
+    # Only what was staged with `set_secret`, and tested, is ever sent.
+    "rotation.share": None,
+    "rotation.successes": None,
+    "rotation.automatic": None,
+    "rotation.overlap_days": None,
+    "rotation.rotate_after_days": None,
     "script_enabled": Permission.EDIT_SCRIPT,
     "script": Permission.EDIT_SCRIPT,
     # Whom we trust to be the origin, and the file that identifies us.

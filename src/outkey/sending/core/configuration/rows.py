@@ -16,7 +16,6 @@ from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import (
     TOKEN_HEADERS,
     Configuration,
-    SecretState,
     build,
 )
 from outkey.sending.core.configuration.custom_rows import (
@@ -28,10 +27,13 @@ from outkey.sending.core.configuration.custom_rows import (
 )
 from outkey.sending.core.configuration.fields import FIELDS, FORMER_KEYS
 from outkey.sending.core.configuration.health import Health
+from outkey.sending.core.configuration.secret_state import SecretState
+from outkey.sending.core.rotation.credential_sets import SETS, CredentialSets
 from outkey.sending.core.vault.envelope import SealedRow
 
 Row = TypeVar("Row", bound=CustomRow)
 _FORMER_NAMES = "former_names"
+_KEPT = (_FORMER_NAMES, SETS)  # what no form edits
 _QUERY = "query"
 # Rows that are stored among the settings, as lists of tables.
 _STORED_ROWS = {path: kind for path, kind in ROW_KINDS.items() if path != "headers"}
@@ -97,6 +99,7 @@ class ConfigurationRow:
         query = read_query(values.pop(_QUERY, ()))
         token_headers = read_rows(values.pop(TOKEN_HEADERS, ()), TokenHeader)
         former_names = read_former_names(values.pop(_FORMER_NAMES, ()))
+        sets = CredentialSets.from_facts(values.pop(SETS, None))
         built = build(
             self.name,
             values,
@@ -117,6 +120,7 @@ class ConfigurationRow:
             voucher=voucher,
             seen_voucher=self.seen_voucher,
             former_names=former_names,
+            sets=sets,
         )
 
     def after_rename(self, name: str, at: float) -> "ConfigurationRow":
@@ -142,15 +146,39 @@ class ConfigurationRow:
         )
 
     def _kept_settings(self) -> dict[str, object]:
-        """Return the former names, which no form edits."""
-        if _FORMER_NAMES not in self.settings:
-            return {}
-        return {_FORMER_NAMES: self.settings[_FORMER_NAMES]}
+        """Return the former names and the sets of credentials, which no form edits."""
+        return {name: self.settings[name] for name in _KEPT if name in self.settings}
 
     def after_secrets(self, secrets: Mapping[str, SecretState]) -> "ConfigurationRow":
         """Return the row after its secrets became these."""
         health = self.health.after_change(self.configuration(secrets))
         return replace(self, revision=self.revision + 1, health=health)
+
+    def after_rotation(
+        self,
+        sets: CredentialSets,
+        secrets: Mapping[str, SecretState],
+        exchanged: Mapping[str, str] | None,
+    ) -> "ConfigurationRow":
+        """Return the row after a step of a rotation.
+
+        `exchanged` are the settings that change where other credentials came into use;
+        then what was tested or refused before says nothing about them.
+        """
+        made = replace(
+            self,
+            revision=self.revision + 1,
+            settings={**self.settings, SETS: sets.facts()},
+        )
+        if exchanged is None:
+            return made
+        settings = {**made.settings, **exchanged}
+        for path in _DATES:
+            if settings.get(path) == "":
+                del settings[path]
+        made = replace(made, version=self.version + 1, settings=settings)
+        health = made.health.after_change(made.configuration(secrets))
+        return replace(made, health=health)
 
     def after_reseal(self) -> "ConfigurationRow":
         """Return the row after the same values were sealed again.

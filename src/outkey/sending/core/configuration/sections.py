@@ -203,6 +203,17 @@ class CsrfSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RotationSettings:
+    """How the next credentials of a configuration replace those in use."""
+
+    share: int
+    successes: int
+    automatic: bool
+    overlap_days: int
+    rotate_after_days: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ProxySettings:
     """The Proxy tab: the proxy that requests go through; none without a URL."""
 

@@ -9,11 +9,7 @@ from collections.abc import Iterable, Iterator
 from outkey.foundation.core.fields.field_kinds import Kind
 from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.toml.text import entries, toml_key, toml_value
-from outkey.sending.core.configuration.configuration import (
-    TOKEN_HEADERS,
-    Configuration,
-    SecretState,
-)
+from outkey.sending.core.configuration.configuration import TOKEN_HEADERS, Configuration
 from outkey.sending.core.configuration.custom_rows import CustomRow
 from outkey.sending.core.configuration.fields import (
     BY_PATH,
@@ -21,6 +17,7 @@ from outkey.sending.core.configuration.fields import (
     SECTIONS,
     other_type_of,
 )
+from outkey.sending.core.configuration.secret_state import SecretState
 
 
 def configuration_lines(configuration: Configuration) -> Iterator[str]:

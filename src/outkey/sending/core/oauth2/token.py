@@ -29,6 +29,7 @@ LEASE_SECONDS = 15.0
 MAX_TRIES = 2
 MAX_SUBJECTS = 10_000  # of a configuration
 CSRF_SUFFIX = ":csrf"  # of a subject, or of none: the CSRF token that belongs to it
+SET = "set"  # no hash of a subject begins with it
 _WAITS = (1.0, 2.0, 4.0, 8.0)
 CIRCUIT_SECONDS = 60.0
 _REJECTED_AGAIN_SECONDS = 60.0
@@ -329,6 +330,11 @@ class TokenState:
         if facts.get("kind", "Bearer") not in KINDS:  # it is sent in a header
             raise ValueError("kind")
         return cls(generation, serial, content, **facts)
+
+
+def set_mark(serial: int) -> str:
+    """Return what the marks of the tokens of another set of credentials begin with."""
+    return f"{SET}{serial}:"
 
 
 def superfluous(states: Mapping[str, TokenState], now: float) -> list[str]:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from outkey.foundation.core.errors import EditConflict
-from outkey.sending.core.configuration.configuration import SecretState
 from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.configuration.secret_state import SecretState
+from outkey.sending.core.rotation.credential_sets import CredentialSets
 from outkey.sending.core.vault.envelope import Place, SealedRow, secret_place
 from outkey.sending.core.vault.voucher import VOUCHER_FIELD
 
@@ -23,6 +24,8 @@ class SecretLabel(StrEnum):
     PENDING = "pending"
     CURRENT = "current"
     PREVIOUS = "previous"
+    # Of the other set of a rotation, which no save replaces.
+    OTHER_SET = "other_set"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,11 @@ def secret_version(
     )
 
 
+def next_number(versions: Collection[SecretVersion]) -> int:
+    """Return the number of the next version of a secret; none is used twice."""
+    return max((row.place.version for row in versions), default=0) + 1
+
+
 def add_pending(versions: Collection[SecretVersion], new: SecretVersion) -> list[Swap]:
     """Return the swaps that store a pending version; a leftover one is deleted.
 
@@ -103,6 +111,54 @@ def activate(versions: Collection[SecretVersion], number: int) -> list[Swap]:
             if row.label == SecretLabel.CURRENT
         ),
         *((row, replace(row, label=SecretLabel.CURRENT)) for row in pending),
+    ]
+
+
+def stage(versions: Collection[SecretVersion], number: int) -> list[Swap]:
+    """Return the swaps that make the pending version of this number the next one.
+
+    A next version that was staged before is deleted. Raises EditConflict where the
+    number is not pending any more.
+    """
+    pending = [
+        row
+        for row in versions
+        if row.label == SecretLabel.PENDING and row.place.version == number
+    ]
+    if not pending:
+        raise EditConflict
+    others = [row for row in versions if row.label == SecretLabel.OTHER_SET]
+    staged = [(row, replace(row, label=SecretLabel.OTHER_SET)) for row in pending]
+    return [*delete_all(others), *staged]
+
+
+def exchange(versions: Collection[SecretVersion]) -> list[Swap]:
+    """Return the swaps that put the versions of the other set into use, and back.
+
+    The current version of a field that the other set has becomes that of the other set.
+    """
+    others = [row for row in versions if row.label == SecretLabel.OTHER_SET]
+    fields = {row.place.field for row in others}
+    current = [
+        row
+        for row in versions
+        if row.label == SecretLabel.CURRENT and row.place.field in fields
+    ]
+    return [
+        *((row, replace(row, label=SecretLabel.OTHER_SET)) for row in current),
+        *((row, replace(row, label=SecretLabel.CURRENT)) for row in others),
+    ]
+
+
+def unused_versions(
+    versions: Collection[SecretVersion], sets: CredentialSets
+) -> list[SecretVersion]:
+    """Return the versions of other sets that these sets do not have any more."""
+    return [
+        row
+        for row in versions
+        if row.label == SecretLabel.OTHER_SET
+        and not sets.has_version(row.place.field, row.place.version)
     ]
 
 

@@ -16,11 +16,13 @@ from outkey.foundation.core.errors import SecretUnreadable
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
-from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import is_row_secret
 from outkey.sending.core.configuration.fields import BY_PATH, FORMER_KEYS
 from outkey.sending.core.configuration.permissions import RULES
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.request.script import SCRIPT_FACT, digest
+from outkey.sending.core.rotation.credential_sets import SETS
 from outkey.sending.core.vault.envelope import Place, secret_place
 from outkey.sending.core.vault.row_voucher import RowName
 
@@ -45,7 +47,8 @@ LATER_FACTS = (
 _READ_LATER = attrgetter(*LATER_FACTS)
 _READ_SETTINGS = attrgetter(*SETTINGS)
 _DEFAULTS = tuple(BY_PATH[path].default for path in SETTINGS)
-_RESERVED = frozenset({VOUCHER_FIELD, SCRIPT_FACT, *LATER_FACTS, *SETTINGS})
+_RESERVED = frozenset({VOUCHER_FIELD, SCRIPT_FACT, SETS, *LATER_FACTS, *SETTINGS})
+_SET_TEXT = "set:"  # before the version and name of a secret of another set
 ROW_TEXT = "text:"  # before the name of a row's secret: the text around that secret
 
 Fact = tuple[str, ...]
@@ -112,7 +115,10 @@ class Voucher:
             name: fact for name, fact in self.facts.items() if name not in changed
         }
         old_ciphertexts = {
-            name: text for name, text in self.ciphertexts.items() if name not in changed
+            name: text
+            for name, text in self.ciphertexts.items()
+            if name not in changed
+            and not (SETS in changed and name.startswith(_SET_TEXT))
         }
         return Voucher(old_facts | new_facts, {**old_ciphertexts, **ciphertexts})
 
@@ -158,8 +164,11 @@ def changed_settings(before: Configuration, after: Configuration) -> set[str]:
 
 
 def is_setting(fact: str) -> bool:
-    """Whether a fact is a setting, and not a secret or the script."""
-    return fact in SETTINGS or fact.startswith(ROW_TEXT)
+    """Whether a fact is a setting, and not a secret or the script.
+
+    The other sets of credentials are one: their secrets are in no fact of their own.
+    """
+    return fact == SETS or fact in SETTINGS or fact.startswith(ROW_TEXT)
 
 
 def _is_decisive(fact: str) -> bool:
@@ -182,6 +191,17 @@ def read_voucher(text: str) -> Voucher:
         ) from None
 
 
+def ciphertext_key(configuration: Configuration, secret: str) -> str:
+    """Return under which name a voucher has the ciphertext of a secret.
+
+    Those of another set have their version in it, beside that of the set in use.
+    """
+    other = configuration.other_set
+    if other is None or secret not in other.secrets:
+        return secret
+    return f"{_SET_TEXT}{other.secrets[secret].version}:{secret}"
+
+
 def voucher_name(record: str) -> RowName:
     """Return the name of a configuration's voucher among the rows that were seen."""
     return RowName(VOUCHER_FIELD, record)
@@ -202,11 +222,14 @@ def _settings_facts(configuration: Configuration) -> dict[str, Fact]:
     So a new field of a later version changes no voucher.
     """
     values = zip(SETTINGS, _READ_SETTINGS(configuration), _DEFAULTS, strict=True)
-    return {
+    facts = {
         path: (_canonical_text(value),)
         for path, value, default in values
         if value != default
-    } | _row_texts(configuration)
+    }
+    if configuration.sets.is_used:
+        facts[SETS] = (_canonical_text(configuration.sets.facts()),)
+    return facts | _row_texts(configuration)
 
 
 def _secret_rows(configuration: Configuration) -> set[str]:

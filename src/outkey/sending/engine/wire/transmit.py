@@ -258,7 +258,7 @@ def _route(  # noqa: PLR0913 - the parts of a route
 ) -> Route:
     return Route(
         addresses=addresses,
-        partition=configuration.name,
+        partition=configuration.partition,
         tls=tls,
         connect_timeout=configuration.limits.connect_timeout,
         read_timeout=configuration.limits.read_timeout,

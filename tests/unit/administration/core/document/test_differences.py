@@ -13,7 +13,7 @@ from outkey.administration.core.document.differences import (
 from outkey.administration.core.document.document import parse_document
 from outkey.administration.engine.editing.applying import Applied
 from outkey.foundation.core.secret import Secret
-from outkey.sending.core.configuration.configuration import SecretState
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sync.core.mapping.shown import shortened_pair
 from unit.application_in_memory import MemoryHost, memory_host
 

@@ -20,6 +20,7 @@ from outkey.sending.core.configuration.sections import (
     OAuth1Settings,
     OAuth2Settings,
     ProxySettings,
+    RotationSettings,
     TlsSettings,
     Verification,
 )
@@ -314,6 +315,7 @@ def test_the_table_and_the_configuration_name_the_same_fields() -> None:
         "login": LoginSettings,
         "csrf": CsrfSettings,
         "proxy": ProxySettings,
+        "rotation": RotationSettings,
         "tls": TlsSettings,
         "limits": Limits,
         "verification": Verification,
@@ -328,7 +330,7 @@ def test_the_table_and_the_configuration_name_the_same_fields() -> None:
         - set(sections)
         - {"secrets", "base", "record", "version", "revision", "refused", "paused_at"}
         - {"voucher", "script_is_vouched", "former_names", "is_proved", "accepted_at"}
-        - {"seen_voucher"}
+        - {"seen_voucher", "sets", "other_set", "stored"}
     )
     assert from_table == (top | nested) - set(sections)
 

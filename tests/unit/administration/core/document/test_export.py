@@ -9,13 +9,10 @@ from hypothesis import strategies as st
 from outkey.administration.core.document.document import parse_document
 from outkey.administration.core.document.export import render
 from outkey.foundation.core.fields.field_kinds import CONTROL_BUT_LINES
-from outkey.sending.core.configuration.configuration import (
-    Configuration,
-    SecretState,
-    build,
-)
+from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sync.core.line.line import SyncLine
 from unit.administration.core.document.test_document import WHOLE
 

@@ -41,10 +41,11 @@ from outkey.sending.core.audit.chain import (
     sign_sighting,
 )
 from outkey.sending.core.audit.events import Change, Durability, Outcome, Tag
-from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.health import Health, Summary
 from outkey.sending.core.configuration.reference import Reference, Store
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.request.script import ScriptCall
 from outkey.testing import configuration
 from outkey.testing.fakes.basic import (

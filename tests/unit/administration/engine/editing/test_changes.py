@@ -57,7 +57,7 @@ from outkey.sending.core.audit.chain import (
 )
 from outkey.sending.core.audit.changed_values import configuration_changes
 from outkey.sending.core.audit.events import Change, Tag
-from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import QueryParameter
 from outkey.sending.core.configuration.health import Health
 from outkey.sending.core.configuration.reference import (
@@ -65,6 +65,7 @@ from outkey.sending.core.configuration.reference import (
     Store,
     parse_reference,
 )
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.request.message import Response, ResponseHeaders
 from outkey.sending.core.vault import voucher
 from outkey.sending.core.vault.versions import SecretLabel, SecretVersion

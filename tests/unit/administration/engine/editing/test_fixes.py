@@ -16,9 +16,10 @@ from outkey.administration.engine.editing.fixes import (
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.secret import Secret
-from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.diagnosis.evidence import Fix
 from outkey.sending.core.vault.voucher import Voucher, vouchable_facts
 from outkey.testing import MemoryAudit, configuration, fake_gateway

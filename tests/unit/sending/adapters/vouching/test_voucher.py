@@ -18,9 +18,10 @@ from outkey.foundation.core.fields.choices import ClientAuth
 from outkey.foundation.core.origin import parse_base_url
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.cli.printing.presenters import fact_columns
-from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.reference import parse_reference
 from outkey.sending.core.configuration.rows import settings_of
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.configuration.sections import TlsSettings
 from outkey.sending.core.request.script import SCRIPT_FACT, secret_digest
 from outkey.sending.core.vault.versions import (

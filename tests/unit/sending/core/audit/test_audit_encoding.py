@@ -37,15 +37,30 @@ OUTCOMES = st.builds(
     duration_ms=st.integers(0, 10**6),
     tag=st.sampled_from([Tag.SEND_OUTCOME, Tag.TOKEN_OUTCOME]),
 )
+NUMBERS = st.dictionaries(
+    st.sampled_from(["serial", "good", "refused"]), st.integers(0, 10**6)
+)
 OTHERS = st.builds(Refusal, TEXTS, TEXTS, TEXTS, TEXTS, actor=TEXTS) | st.builds(
-    Change, st.sampled_from(Tag), TEXTS, TEXTS, st.lists(TEXTS).map(tuple), TEXTS
+    Change,
+    st.sampled_from(Tag),
+    TEXTS,
+    TEXTS,
+    st.lists(TEXTS).map(tuple),
+    TEXTS,
+    numbers=NUMBERS.map(lambda numbers: tuple(numbers.items())),
 )
 
 
 def named_facts(event: Intent | Refusal | Change) -> dict[str, object]:
-    """Return the facts of an event; a request without an actor names none."""
+    """Return the facts of an event; a request without an actor names none.
+
+    The numbers of a rotation are facts by their names.
+    """
     facts = event._asdict()
-    if not event.actor and not isinstance(event, Change):
+    if isinstance(event, Change):
+        del facts["numbers"]
+        return facts | dict(event.numbers)
+    if not event.actor:
         del facts["actor"]
     return facts
 

@@ -20,7 +20,6 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import (
     Configuration,
-    SecretState,
     build,
     kept_secrets,
 )
@@ -32,6 +31,7 @@ from outkey.sending.core.configuration.permissions import (
     refuse_other_tls,
     requirements,
 )
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.request.message import Request, Response
 from outkey.testing import configuration, fake_gateway
 
@@ -119,6 +119,11 @@ OTHER: dict[str, object] = {
     "csrf.header": "X-XSRF",
     "csrf.methods": ["POST"],
     "csrf.lifetime_seconds": 60,
+    "rotation.share": 50,
+    "rotation.successes": 5,
+    "rotation.automatic": False,
+    "rotation.overlap_days": 30,
+    "rotation.rotate_after_days": 90,
     "login.method": "PUT",
     "login.path": "/another",
     "login.format": "form",

@@ -5,7 +5,6 @@ from datetime import date
 
 import pytest
 
-from outkey.sending.core.configuration.configuration import SecretState
 from outkey.sending.core.configuration.health import (
     Health,
     Status,
@@ -13,6 +12,7 @@ from outkey.sending.core.configuration.health import (
     stores_secret,
 )
 from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.testing import configuration
 
 NOW = 1_800_000_000.0  # 2027-01-15

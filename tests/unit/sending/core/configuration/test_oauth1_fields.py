@@ -11,12 +11,9 @@ from outkey.sending.core.configuration.checks import (
     configuration_findings,
     refuse_unsavable,
 )
-from outkey.sending.core.configuration.configuration import (
-    Configuration,
-    SecretState,
-    build,
-)
+from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.drafts import read_draft
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.configuration.text import configuration_lines
 from outkey.sending.core.request.assembly import authenticated_request
 from outkey.sending.core.request.message import Request

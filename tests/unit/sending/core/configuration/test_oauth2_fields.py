@@ -22,13 +22,10 @@ from outkey.foundation.core.fields.field_kinds import Field, Kind
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.toml.text import render_table
-from outkey.sending.core.configuration.configuration import (
-    Configuration,
-    SecretState,
-    build,
-)
+from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
 from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.configuration.secret_state import SecretState
 
 BASE = "https://api.acme.example"
 TOKEN_URL = "https://auth.acme.example/token"

@@ -6,11 +6,8 @@ import pytest
 
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.aws.sts import sts_failure
-from outkey.sending.core.configuration.configuration import (
-    Configuration,
-    SecretState,
-    build,
-)
+from outkey.sending.core.configuration.configuration import Configuration, build
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.diagnosis.diagnose import diagnose, diagnose_error
 from outkey.sending.core.diagnosis.evidence import Diagnosis
 from outkey.sending.core.request.message import Response, ResponseHeaders

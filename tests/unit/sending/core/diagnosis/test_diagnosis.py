@@ -6,8 +6,8 @@ import pytest
 
 from outkey.foundation.core.errors import BadResponse, Cause
 from outkey.foundation.core.secret import Secret
-from outkey.sending.core.configuration.configuration import SecretState
 from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.diagnosis.diagnose import diagnose, diagnose_success
 from outkey.sending.core.diagnosis.reasons import REMEDIES
 from outkey.sending.core.request.challenge import Challenge, parse_challenges

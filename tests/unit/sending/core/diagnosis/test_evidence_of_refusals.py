@@ -7,8 +7,9 @@ import pytest
 
 from outkey.foundation.core.errors import SecretMissing
 from outkey.foundation.core.secret import Secret
-from outkey.sending.core.configuration.configuration import SecretState, build
+from outkey.sending.core.configuration.configuration import build
 from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.diagnosis.diagnose import diagnose
 from outkey.sending.core.diagnosis.evidence import Suspicion
 from outkey.sending.core.request.message import Response, ResponseHeaders

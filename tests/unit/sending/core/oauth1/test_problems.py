@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from outkey.foundation.core.secret import Secret
-from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.diagnosis.diagnose import diagnose
 from outkey.sending.core.oauth1.problems import problem_of
 from outkey.sending.core.request.message import Response, ResponseHeaders

@@ -30,8 +30,8 @@ from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.core.audit.events import Outcome
 from outkey.sending.core.configuration.checks import refuse_unsavable
-from outkey.sending.core.configuration.configuration import SecretState
 from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.oauth2.responses import failure, reason_of
 from outkey.sending.core.request.addresses import AddressKind, judge_name
 from outkey.sending.core.request.message import (

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from outkey.foundation.core.errors import ConfigError, EditConflict
-from outkey.sending.core.configuration.configuration import SecretState
 from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.vault.envelope import SealedRow
 from outkey.sending.core.vault.versions import (
     SecretLabel,

@@ -23,11 +23,9 @@ from outkey.foundation.core.errors import (
     SecretMissing,
 )
 from outkey.foundation.core.secret import Secret
-from outkey.sending.core.configuration.configuration import (
-    Configuration,
-    SecretState,
-)
+from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
 from outkey.sending.engine.wire.lockout_guard import MAX_REFUSED
 from outkey.testing import configuration, fake_gateway

@@ -31,8 +31,8 @@ from outkey.foundation.core.fields.choices import RateHeaders
 from outkey.foundation.core.moments import moment_text
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.events import Intent, Outcome, Refusal, path_template
-from outkey.sending.core.configuration.configuration import SecretState
 from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.request.assembly import Call
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
 from outkey.sending.engine.wire.drive import drive

@@ -16,7 +16,8 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.moments import moment_text
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.events import Intent, Tag
-from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.oauth2.token import State
 from outkey.sending.core.request.message import Request, Response
 from outkey.sending.engine.tokens.actions import TokenAction

@@ -23,12 +23,9 @@ from outkey.foundation.core.errors import (
     SecretRebindRequired,
 )
 from outkey.foundation.core.secret import Secret
-from outkey.sending.core.configuration.configuration import (
-    Configuration,
-    SecretState,
-    build,
-)
+from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.drafts import read_draft
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.oauth2.grants import JWT_BEARER
 from outkey.sending.core.oauth2.token import basis_of
 from outkey.sending.core.request.message import Request, Response

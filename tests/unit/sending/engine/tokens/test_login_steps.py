@@ -21,13 +21,10 @@ from outkey.foundation.core.fields.choices import Network
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.events import Intent
 from outkey.sending.core.configuration.checks import refuse_unsavable
-from outkey.sending.core.configuration.configuration import (
-    Configuration,
-    SecretState,
-    build,
-)
+from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
 from outkey.sending.core.configuration.drafts import read_draft
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.configuration.text import configuration_lines
 from outkey.sending.core.oauth2.token import login_basis_of
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders

@@ -26,11 +26,7 @@ from outkey.foundation.core.fields.field_kinds import (
     Tab,
 )
 from outkey.foundation.core.findings.checks import Finding
-from outkey.sending.core.configuration.configuration import (
-    TOKEN_HEADERS,
-    Configuration,
-    SecretState,
-)
+from outkey.sending.core.configuration.configuration import TOKEN_HEADERS, Configuration
 from outkey.sending.core.configuration.custom_rows import (
     CustomHeader,
     CustomRow,
@@ -40,6 +36,7 @@ from outkey.sending.core.configuration.custom_rows import (
 from outkey.sending.core.configuration.field_tables.login import STEP_FIELDS
 from outkey.sending.core.configuration.fields import BY_PATH, FIELDS
 from outkey.sending.core.configuration.methods import TEST_PATH, InitialValues
+from outkey.sending.core.configuration.secret_state import SecretState
 
 INPUT_TYPES = {Kind.DATE: "date"} | dict.fromkeys(URL_PARSERS, "url")
 

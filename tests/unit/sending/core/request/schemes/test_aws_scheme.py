@@ -7,11 +7,8 @@ import pytest
 from outkey.foundation.core.errors import ConfigError, HeaderFormatError
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
-from outkey.sending.core.configuration.configuration import (
-    Configuration,
-    SecretState,
-    build,
-)
+from outkey.sending.core.configuration.configuration import Configuration, build
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.assembly import authenticated_request
 from outkey.sending.core.request.flow import (

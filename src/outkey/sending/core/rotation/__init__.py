@@ -1,0 +1,1 @@
+"""Two sets of credentials: what is in use, and what replaces it."""
