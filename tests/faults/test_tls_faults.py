@@ -6,6 +6,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -30,8 +31,10 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.transport import tls_context
+from outkey.sending.adapters.transport.configured_files import ConfiguredFiles
 from outkey.sending.adapters.transport.tls_context import (
     TlsContexts,
+    certificate_times,
     make_context,
     tls_failure,
 )
@@ -145,6 +148,21 @@ def test_a_client_key_that_cannot_be_used_is_refused_without_repeating_it(
         make_context(TlsSettings(client_certificate=ca_file), Secret(key))
     assert caught.value.field == field
     assert "canary" not in str(caught.value)
+
+
+def test_the_times_of_a_client_certificate_are_those_of_the_one_of_its_key(
+    authority: trustme.CA, tmp_path: Path
+) -> None:
+    issued = authority.issue_cert("client", not_after=datetime(2100, 1, 1, tzinfo=UTC))
+    file = tmp_path / "client.pem"
+    file.write_bytes(issued.cert_chain_pems[0].bytes())
+    key = Secret(issued.private_key_pem.bytes().decode())
+    settings = TlsSettings(client_certificate=str(file))
+    begins, ends = certificate_times(settings, key, ConfiguredFiles())
+    assert begins < time.time()
+    assert ends == datetime(2100, 1, 1, tzinfo=UTC).timestamp()
+    with pytest.raises(ConfigError):
+        certificate_times(settings, Secret(pem()), ConfiguredFiles())
 
 
 @pytest.mark.parametrize("content", [None, "not a certificate"])

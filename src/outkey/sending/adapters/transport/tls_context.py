@@ -172,6 +172,26 @@ def make_context(
     return context
 
 
+def certificate_times(
+    settings: TlsSettings, client_key: Secret, files: ConfiguredFiles
+) -> tuple[float, float]:
+    """Return from when and until when a client certificate is valid, as Unix times.
+
+    ConfigError where it cannot be read, or where the key is that of another one.
+    """
+    from cryptography import x509  # noqa: PLC0415
+
+    make_context(settings, client_key, files)
+    field = "tls.client_certificate"
+    path = settings.client_certificate
+    text = _read_pem(files, path, _MAX_CERTIFICATE_BYTES, field=field)
+    certificate = x509.load_pem_x509_certificate(text.encode())
+    return (
+        certificate.not_valid_before_utc.timestamp(),
+        certificate.not_valid_after_utc.timestamp(),
+    )
+
+
 def tls_failure(error: ssl.SSLError) -> OutkeyError:
     """Return the error that a failed handshake means."""
     if isinstance(error, ssl.SSLCertVerificationError):
