@@ -52,9 +52,11 @@ if TYPE_CHECKING:
 
     from outkey.administration.core.policy.policy import Policy
     from outkey.administration.ports.installation import LineRuns
+    from outkey.foundation.core.secret import Secret
     from outkey.foundation.core.stored_values import OddRow
     from outkey.foundation.ports.database import StateRows
     from outkey.sending.adapters.scripts_locked.pool import LockedScripts
+    from outkey.sending.core.configuration.sections import TlsSettings
     from outkey.sending.engine.exchange.sender import Sender
     from outkey.sending.ports.storage import AuditRows, SeenRows, TokenRows
     from outkey.sync.adapters.tables.borrowed import Borrow
@@ -264,12 +266,21 @@ class _Installation:
             TransportOnDemand,
         )
         from outkey.sending.engine.exchange.sender import Asynchronous, Ports, Sender
+        from outkey.sending.engine.rotation.rotations import Rotations
+        from outkey.sending.engine.rotation.trial import Trials
 
         tables = self.tables
         storage = tables.storage
         resolver = SystemResolver()
         # The clocks of the machines that share a database may differ.
         shared_clock = SharedClock(storage.database, self.clock)
+        tokens = StoredTokens(
+            tables.tokens,
+            self.keys,
+            storage.database,
+            storage.configurations,
+            tables.states,
+        )
         return Sender(
             Ports(
                 threads=SystemThreads(),
@@ -280,13 +291,7 @@ class _Installation:
                 clock=self.clock,
                 audit=self.audit,
                 permits=LeasedPermits(tables.states, shared_clock.now),
-                tokens=StoredTokens(
-                    tables.tokens,
-                    self.keys,
-                    storage.database,
-                    storage.configurations,
-                    tables.states,
-                ),
+                tokens=tokens,
                 signer=JoseSigner(),
                 scripts=self._open_scripts(),
                 paths=PathsOnDemand(),
@@ -298,8 +303,21 @@ class _Installation:
                 ),
                 listeners=self.listeners,
                 proxies=PolicyProxies(self._policy, self._references),
-            )
+            ),
+            Trials(
+                Rotations(self.registry, self.secrets, self.audit, tokens, self.clock),
+                tables.states,
+                storage.database.now,
+                self._certificate_times,
+            ),
         )
+
+    def _certificate_times(
+        self, settings: TlsSettings, key: Secret
+    ) -> tuple[float, float]:
+        from outkey.sending.adapters.transport.tls_context import certificate_times
+
+        return certificate_times(settings, key, self._files)
 
     def open_hooks(self, deliveries: DeliveryRows) -> ReceptionPorts:
         """Return the adapters that webhooks are received with."""

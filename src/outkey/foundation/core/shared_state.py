@@ -38,6 +38,7 @@ class StateKind(StrEnum):
     PROCESS = "process"  # the heartbeat of a process
     RATE_LIMIT = "rate_limit"  # the pace of a configuration
     TABLE = "table"  # a table that outkey has created, by its target name
+    TRIAL = "trial"  # what is known of the next credentials, by record, set and start
     TOKEN_BESIDE = "token_beside"  # noqa: S105 - of a user or against CSRF, sealed, by record
     RUN_PAUSE = "run_pause"  # until when no run of a configuration begins
     WEBHOOK = "webhook"  # a webhook with its sealed secrets, by its name

@@ -214,6 +214,14 @@ SHAPES: Mapping[StateKind, Shape] = {
         "sealed": is_text,
         "facts": is_table,
     },
+    StateKind.TRIAL: {
+        "good": is_count,
+        "refused": is_count,
+        "denied": is_count,
+        "cause": is_text,
+        "holder": is_text,
+        "until": is_time,
+    },
     StateKind.WEBHOOK: {
         "settings": is_table,
         "endpoint": is_text,

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from outkey.sending.core.configuration.configuration import Configuration
     from outkey.sending.core.request.assembly import Call
     from outkey.sending.core.request.message import Peer, Response, Route
+    from outkey.sending.engine.rotation.trial import Trials
     from outkey.sending.engine.tokens.actions import TokenActions
     from outkey.sending.engine.wire.steps import Steps
     from outkey.sending.ports.sending import (
@@ -99,7 +100,8 @@ class Ports:
 class Sender:
     """Sends calls and performs flows, blocking or on an event loop."""
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: Ports, trials: Trials | None = None) -> None:
+        self.trials = trials  # None: the host stores no second set of credentials
         self.configurations = ports.configurations
         self.threads = ports.threads
         self.context = SendContext(
@@ -144,13 +146,13 @@ class Sender:
 
         If it `packs`, a large body of a success is in `Response.packed`.
         """
-        return drive(exchange(self.context, call, packs=packs), self.runtime)
+        return drive(self._exchange(self.context, call, packs=packs), self.runtime)
 
     def start(self, call: Call) -> StartedSend[Response]:
         """Send a call, and let the caller wait for its response later."""
 
         def new_flow(clock: Clock) -> Steps[Response]:
-            return exchange(replace(self.context, clock=clock), call)
+            return self._exchange(replace(self.context, clock=clock), call)
 
         return StartedSend(new_flow, self.runtime, self.threads)
 
@@ -160,7 +162,7 @@ class Sender:
         Then the response has a `stream`. The audit gets the outcome once that was read
         or closed.
         """
-        response = drive(exchange(self.context, call, streams=True), self.runtime)
+        response = drive(self._exchange(self.context, call, streams=True), self.runtime)
         if not isinstance(response.stream, UnfinishedBody):
             return response
         stream = response.stream.recorded_by(self.runtime.audit.conclude)
@@ -177,7 +179,21 @@ class Sender:
         return await adrive(self._build_and_exchange(build), runtime)
 
     def _build_and_exchange(self, build: Callable[[], Call]) -> Steps[Response]:
-        return (yield from exchange(self.context, build()))
+        return (yield from self._exchange(self.context, build()))
+
+    def _exchange(
+        self,
+        context: SendContext,
+        call: Call,
+        *,
+        streams: bool = False,
+        packs: bool = False,
+    ) -> Steps[Response]:
+        """Return the flow of a call; in a trial, perhaps with the next credentials."""
+        if self.trials is None or call.configuration.sets.trial is None:
+            return exchange(context, call, streams=streams, packs=packs)
+        send = partial(exchange, streams=streams, packs=packs)
+        return self.trials.exchange(context, call, send)
 
     def route_to(self, configuration: Configuration) -> Route:
         """Return the vetted route to a configuration's Base URL."""

@@ -1,0 +1,1 @@
+"""Rotations: staging, trials of next credentials, and going back."""
