@@ -40,15 +40,22 @@ class OneHopFlow:
     def auth_flow(
         self, request: ClientRequest
     ) -> Generator[ClientRequest, ClientResponse, None]:
-        """Add the credentials and let the client send; renew a refused token once."""
+        """Add the credentials and let the client send; renew a refused token once.
+
+        What refuses the credentials of a trial is sent again with those in use.
+        """
         loan = self._lend(request)
         is_refused = yield from self._send(request, loan)
-        # A body that came from a stream cannot be sent again.
-        if not is_refused or body_of(request) is None:
-            return
-        renewed = self._lend(request, rejected=loan)
-        if renewed.token != loan.token:
-            yield from self._send(request, renewed, earlier=1)
+        for earlier in (1, 2):
+            is_last = earlier == 2 and loan.turn is None
+            # A body that came from a stream cannot be sent again.
+            if not is_refused or is_last or body_of(request) is None:
+                return
+            other = self._lend(request, rejected=loan)
+            if not loan.is_replaced_by(other):
+                return
+            loan = other
+            is_refused = yield from self._send(request, loan, earlier=earlier)
 
     async def async_auth_flow(
         self, request: ClientRequest

@@ -9,6 +9,8 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.threads import Threads
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.assembly import Call
 from outkey.sending.core.request.message import Response
 from outkey.sending.engine.connection_test import Report
@@ -22,7 +24,10 @@ from outkey.sending.engine.exchange.calls import (
 from outkey.sending.engine.exchange.lend import Loan, lend, settle
 from outkey.sending.engine.exchange.preview import Preview, preview
 from outkey.sending.engine.exchange.sender import Sender
+from outkey.sending.engine.rotation.lent_trial import lend_in_trial, settle_in_trial
+from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.off_loop import off_loop
+from outkey.sending.engine.wire.steps import Steps
 
 
 def threads_of(gateway: "Gateway", *_args: object, **_options: object) -> Threads:
@@ -142,16 +147,34 @@ class Gateway:
         a loan's token, pass that loan as `rejected` to get another token.
         `subject_token` is that of `send`.
         """
-        return self._sender.run(
-            lend(
-                self._sender.context,
-                self._sender.configurations.get(configuration),
+        sender = self._sender
+        settings = sender.configurations.get(configuration)
+
+        def lend_to(
+            context: SendContext, lender: Configuration, token: AccessToken | None
+        ) -> Steps[Loan]:
+            return lend(
+                context,
+                lender,
                 method,
                 url,
                 existing_headers,
                 body=body,
-                rejected=rejected.token if rejected else None,
+                rejected=token,
                 subject=subject_of(subject_token),
+            )
+
+        if sender.trials is None:
+            token = rejected.token if rejected else None
+            return sender.run(lend_to(sender.context, settings, token))
+        return sender.run(
+            lend_in_trial(
+                sender.trials,
+                sender.context,
+                settings,
+                rejected,
+                lend_to,
+                repeatable=body is not None,
             )
         )
 
@@ -161,13 +184,18 @@ class Gateway:
     ) -> bool:
         """Record how a request with lent credentials ended; status 0: no response.
 
-        Returns whether the response refuses the token, so that a loan with another
-        token is worth a retry.
+        Returns whether the response refuses the token, or the credentials of a trial,
+        so that another loan is worth a retry.
         """
         sender = self._sender
-        return sender.run(
-            settle(sender.context, sender.configurations, loan, status, headers)
-        )
+        if sender.trials is not None and loan.turn is not None:
+            steps = settle_in_trial(
+                sender.trials, sender.context, loan, loan.turn, status, headers
+            )
+        else:
+            find = partial(sender.configurations.get, loan.configuration)
+            steps = settle(sender.context, find, loan, status, headers)
+        return sender.run(steps)
 
     @_off_loop
     def close(self) -> None:

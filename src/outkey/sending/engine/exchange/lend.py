@@ -4,9 +4,12 @@ Origin, conflicts, refusals, the rate limit and the record are checked here; wha
 the connection (addresses, TLS settings, redirects, caps) is up to the other client.
 """
 
-from collections.abc import Iterable, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -38,7 +41,9 @@ from outkey.sending.engine.tokens.renewal import token_manager
 from outkey.sending.engine.tokens.token_source import TokenRequest
 from outkey.sending.engine.wire.context import SendContext
 from outkey.sending.engine.wire.steps import Steps
-from outkey.sending.ports.sending import Configurations
+
+if TYPE_CHECKING:
+    from outkey.sending.engine.rotation.trial import Turn
 
 # What HTTP clients set by themselves; everything else in a request is the caller's own.
 _CLIENT_DEFAULTS = frozenset(
@@ -59,6 +64,11 @@ class Loan:
     token: AccessToken | None = None  #: renewed where the API refuses it
     renewed: bool = False  #: after the API refused another token
     subject: Secret | None = None  #: the user's token that it was exchanged for
+    turn: Turn | None = None  #: of a trial, with the next credentials
+
+    def is_replaced_by(self, other: Loan) -> bool:
+        """Whether another loan has other credentials, so that a retry makes sense."""
+        return (self.turn, self.token) != (other.turn, other.token)
 
     def outcome(self, status: int, now: float) -> Outcome:
         """Describe how the request ended; status 0 means without a response."""
@@ -131,19 +141,20 @@ def lend(  # noqa: PLR0913 - the parts of a request
 
 def settle(
     context: SendContext,
-    configurations: Configurations,
+    find: Callable[[], Configuration],
     loan: Loan,
     status: int,
     headers: Iterable[tuple[str, str]],
 ) -> Steps[bool]:
     """Record how a request with lent credentials ended; status 0: no response.
 
-    Returns whether the response refuses the token.
+    `find` returns the configuration that they were lent by, as it is now. Returns
+    whether the response refuses the token.
     """
     yield loan.outcome(status, context.clock.monotonic())
     if not status:
         return False
-    configuration = configurations.get(loan.configuration)
+    configuration = find()
     # A refused token is renewed first; only a refusal of the renewed one counts.
     if loan.token is None or loan.renewed or status != 401:
         lent_by = replace(configuration, revision=loan.revision)
