@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.administration.engine.editing.drafts import CandidateConfiguration
     from outkey.administration.engine.editing.editing import Edit
     from outkey.administration.engine.editing.key_steps import KeyAdministration
+    from outkey.administration.engine.editing.rotating import CredentialRotation
     from outkey.administration.engine.subjects.lines import LineActions
     from outkey.administration.engine.subjects.runs import Synchronization
     from outkey.administration.engine.subjects.webhooks import Webhooks
@@ -151,6 +152,12 @@ class Application:
     def _webhooks_naming(self) -> NamingWebhooks | None:
         """Return the webhooks, which are loaded when a name is looked up."""
         return self.webhooks.naming()
+
+    def credential_rotation(self, administration: Administration) -> CredentialRotation:
+        """Return the rotations of credentials by the actor of an administration."""
+        from outkey.administration.engine.editing.rotating import CredentialRotation  # noqa: PLC0415
+
+        return CredentialRotation(administration, self.sender, self.clock)
 
     def key_administration(self, administration: Administration) -> KeyAdministration:
         """Return the key rotation actions."""

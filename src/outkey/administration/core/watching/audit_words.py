@@ -49,6 +49,7 @@ SENTENCES: dict[str, Text] = {
     Tag.ROTATION_BACK: Text("went back to the credentials before for"),
     Tag.ROTATION_RETIRED: Text("destroyed the previous credentials of"),
     Tag.ROTATION_DISCARDED: Text("destroyed the next credentials of"),
+    Tag.ROTATION_PROBED: Text("checked that the previous credentials are dead for"),
     Tag.ROW_CONFIRMED: Text("accepted what was changed outside of outkey"),
     Tag.ROW_REJECTED: Text("deleted what was changed outside of outkey"),
     Tag.RUN_REQUESTED: Text("started a run of the sync line"),

@@ -76,6 +76,7 @@ class Tag(StrEnum):
     ROTATION_BACK = "api:rotation:back"
     ROTATION_RETIRED = "api:rotation:retired"
     ROTATION_DISCARDED = "api:rotation:discarded"
+    ROTATION_PROBED = "api:rotation:probed"
     ROW_CONFIRMED = "api:row:confirmed"
     ROW_REJECTED = "api:row:rejected"
     RUN_REQUESTED = "api:run:requested"
