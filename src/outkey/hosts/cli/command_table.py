@@ -52,6 +52,12 @@ SECTIONS: tuple[CommandSection, ...] = (
                 "Set and confirm secrets. They are never shown.",
             ),
             CommandEntry(
+                "rotation",
+                "commands.rotation:rotation_app",
+                "Replace credentials without an outage: stage, test, try, promote,"
+                " go back.",
+            ),
+            CommandEntry(
                 "list",
                 "commands.configurations:list_configurations",
                 "List the configurations with their status.",

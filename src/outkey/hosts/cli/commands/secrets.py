@@ -1,5 +1,6 @@
 """The commands that set and confirm secrets."""
 
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +9,7 @@ import typer
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.declaring import Commands
-from outkey.hosts.cli.input import read_secret
+from outkey.hosts.cli.input import read_line, read_secret
 from outkey.hosts.cli.printing.output import (
     confirm,
     print_done,
@@ -85,6 +86,69 @@ def set_secret(
         )
     else:
         print_line(f"set: {name} {field}, to be sent to {origin}")
+
+
+@secrets_app.command("stage")
+def stage_secret(
+    name: Name,
+    field: Annotated[
+        str,
+        typer.Argument(
+            help=(
+                "The secret as `outkey secret set` names it, or username, client_id,"
+                " client_certificate or token_expires_on."
+            )
+        ),
+    ],
+    *,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            "--reference",
+            help="Stage a reference instead of a value: env:NAME or file:PATH.",
+            metavar="REF",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Stage the next secret beside the one in use, from a prompt or standard input.
+
+    It is used for nothing until it is tested and promoted: see `outkey rotation`.
+    """
+    from outkey.foundation.core.secret import Secret
+    from outkey.hosts.cli.commands.rotation import open_rotation
+    from outkey.sending.core.configuration.reference import parse_reference
+    from outkey.sending.core.configuration.secret_values import refuse_value
+    from outkey.sending.core.rotation.credential_sets import COMPANIONS
+
+    rotation = open_rotation()
+    # Read before the prompt: the value is meant for the origin that the prompt names.
+    seen = rotation.rotations.current(name)
+    rotation.refuse_field(seen, field)
+    origin = binding_text(seen.binding_of(field))
+    if reference is not None:
+        parsed = parse_reference(reference, field=field)
+        serial = rotation.stage_reference(seen, field, parsed)
+    elif field in COMPANIONS:
+        serial = rotation.stage_companion(seen, field, read_line(field))
+    else:
+        refuse_value(field)
+        secret = Secret(read_secret(field, origin))
+        serial = rotation.stage_secret(seen, field, secret)
+    if as_json:
+        print_json(
+            {
+                "done": "staged",
+                "configuration": name,
+                "serial": serial,
+                "field": field,
+                "origin": origin,
+            }
+        )
+    else:
+        print_line(f"staged: {name} {field}, in the next credentials (set {serial})")
+        print_line(f"next: outkey rotation test {shlex.quote(name)}")
 
 
 @secrets_app.command("confirm")

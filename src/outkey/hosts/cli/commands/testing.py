@@ -58,7 +58,7 @@ def check_connection(
 
         rows = difference(application.registry.get(name), proposal)
         if not as_json:
-            _print_report(report)
+            print_report(report)
             print_table(("Field", "Now", "Then"), rows)
         confirm(f"{proposal.label}?", yes=yes)
         apply_fix(administration, application.sender.context, name, proposal)
@@ -68,7 +68,7 @@ def check_connection(
         return report_exit_code(report)
     if proposal:
         print_line(f"changed: {proposal.label}")
-    _print_report(report)
+    print_report(report)
     configuration = application.registry.get(name)
     if configuration.paused:
         print_line(f"paused: {pause_text(configuration)}")
@@ -120,7 +120,7 @@ def _findings_with_commands(report: Report) -> Iterator[Finding]:
         yield with_command(report.configuration, finding)
 
 
-def _print_report(report: Report) -> None:
+def print_report(report: Report) -> None:
     """Print the steps, the cause with its reasons, the request, and the findings."""
     name = report.configuration
     rows = [
