@@ -39,6 +39,7 @@ from outkey.sending.engine.tokens.aws_role_source import AwsRoleSource
 from outkey.sending.engine.tokens.login_source import LoginSource
 from outkey.sending.engine.tokens.oauth1_source import OAuth1Source
 from outkey.sending.engine.tokens.oauth2_source import OAuth2Source
+from outkey.sending.engine.tokens.shared_refresh import SharedRefreshSource
 from outkey.sending.engine.tokens.token_cache import CachedToken, cache_key
 from outkey.sending.engine.tokens.token_source import (
     TokenRequest,
@@ -82,6 +83,9 @@ class TokenManager:
             return AwsRoleSource(self.context, self.configuration)
         if self.configuration.has_three_legs:
             return self._legs
+        stored = self.configuration.stored
+        if stored is not None and self.configuration.needs_consent:
+            return SharedRefreshSource(self.context, self.configuration, stored)
         return self._oauth2
 
     @property
