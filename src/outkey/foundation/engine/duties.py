@@ -8,6 +8,7 @@ BACKUP = "backup"
 COUNTING = "counting"
 MONITORING = "monitoring"
 PRUNING = "pruning"
+ROTATING = "rotating"
 SCHEDULES = "schedules"
 
 

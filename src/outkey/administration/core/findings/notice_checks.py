@@ -109,6 +109,23 @@ NOTICE_CHECKS: tuple[NoticeCheck, ...] = (
         page_hint=Text("The administrator of the server starts one."),
     ),
     NoticeCheck(
+        "S-rotation-refused",
+        Level.WARNING,
+        "the API refused the next credentials, which ended their trial",
+        "Compare them with what the provider has, and stage them again. Requests use"
+        " the credentials from before.",
+        duration=DAY_SECONDS,
+        command="outkey rotation status {name}",
+    ),
+    NoticeCheck(
+        "S-rotation-stale",
+        Level.NOTICE,
+        "the next credentials were deleted, since they were not used within 30 days",
+        "Stage them again if you still need them.",
+        duration=DAY_SECONDS,
+        command="outkey rotation status {name}",
+    ),
+    NoticeCheck(
         "S-volume",
         Level.WARNING,
         "more than ten times as many requests as usual",

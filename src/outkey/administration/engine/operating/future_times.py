@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from outkey.administration.engine.application import Application
 from outkey.administration.engine.operating.workers import time_in
-from outkey.administration.engine.watching.background import LEASE_SECONDS
+from outkey.administration.engine.watching.background import HOUR, LEASE_SECONDS
 from outkey.administration.engine.watching.doctor import first_names
 from outkey.foundation.core.errors import TimeInFuture
 from outkey.foundation.core.fields.choices import LONGEST_TIMEOUT
@@ -16,7 +16,7 @@ from outkey.foundation.core.moments import DAY_SECONDS
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS, is_possible
 from outkey.foundation.core.text import Text
-from outkey.foundation.engine.duties import PRUNING
+from outkey.foundation.engine.duties import PRUNING, ROTATING
 from outkey.sending.core.request.rate_limit import LONGEST_SLOTS, MAX_HOLD
 from outkey.sync.core.run.run import OPEN_STATES
 from outkey.sync.core.run.states import is_from_future
@@ -45,7 +45,7 @@ LABELS = {
     StateKind.PROCESS: Text("heartbeats of processes"),
     StateKind.WORKER: Text("heartbeats of workers"),
 }
-LONGEST_LEASES = {PRUNING: float(DAY_SECONDS)}
+LONGEST_LEASES = {PRUNING: float(DAY_SECONDS), ROTATING: HOUR}
 
 
 def future_times(application: Application) -> Iterator[Text]:

@@ -13,7 +13,7 @@ from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.engine.watching.audit_trail import AuditTrail
 from outkey.administration.engine.watching.monitoring import Monitor
 from outkey.foundation.core.errors import OutkeyError
-from outkey.foundation.engine.duties import MONITORING, PRUNING, Duties
+from outkey.foundation.engine.duties import MONITORING, PRUNING, ROTATING, Duties
 from outkey.foundation.ports.clock import Clock
 from outkey.sending.engine.connection_test import SAFE
 from outkey.sending.engine.exchange.sender import Sender
@@ -84,6 +84,7 @@ class BackgroundWork:
             return
         if self._verify_hours:
             self._verify()
+        self._end_rotations()
         self._prune()
 
     def release(self) -> None:
@@ -100,6 +101,14 @@ class BackgroundWork:
             self._verify_hours * HOUR,
             lambda: self._pause(SECONDS_BETWEEN_TESTS) and self._has_duty(),
         )
+
+    def _end_rotations(self) -> None:
+        """End what a rotation has left, once an hour: it reads all configurations."""
+        trials = self._ports.sender.trials
+        if trials is not None and self._ports.duties.take(
+            ROTATING, token_hex(16), HOUR
+        ):
+            trials.rotations.end_overdue()
 
     def _prune(self) -> None:
         ports = self._ports

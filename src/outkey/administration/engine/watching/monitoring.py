@@ -70,13 +70,13 @@ class Monitor:
         before = {
             notice.condition: notice for notice in open_notices(self._rows.states)
         }
-        position, attempts, slowed = self._read_records()
+        position, attempts, others = self._read_records()
         self._drop_old_attempts(now)
         baselines, events = self._update_baselines(attempts, now)
         lasting = {*self._lasting_conditions(before, baselines, now)}
         opened = [
             Notice(condition, now)
-            for condition in sorted({*events, *slowed, *lasting} - before.keys())
+            for condition in sorted({*events, *others, *lasting} - before.keys())
         ]
         closed = [
             replace(notice, closed_at=now)
@@ -93,11 +93,11 @@ class Monitor:
     def _read_records(self) -> tuple[int, list[EndedAttempt], list[Condition]]:
         """Return the position after the records that were read, and what they report.
 
-        They report attempts, and users whose sign-ins are slowed down.
+        They report attempts, and events that users are notified of.
         """
         position = self._position()
         attempts: list[EndedAttempt] = []
-        slowed: list[Condition] = []
+        events: list[Condition] = []
         for _ in range(MAX_BATCHES):
             records = self._rows.audit.after(position, READ_AT_ONCE)
             for facts in records:
@@ -105,13 +105,12 @@ class Monitor:
                 attempt = self._attempt(facts)
                 if attempt is not None:
                     attempts.append(attempt)
-                elif facts.get("tag") == Tag.SESSIONS_SLOWED:
-                    user = str(facts.get("key")).removeprefix("user ")
-                    slowed.append(Condition("S-sign-ins", about=user))
+                elif event := event_of(facts):
+                    events.append(event)
             if len(records) < READ_AT_ONCE:
                 break
         self._recent.extend(attempts)
-        return position, attempts, slowed
+        return position, attempts, events
 
     def _position(self) -> int:
         """Return the id of the last record that was read; at first the newest one's."""
@@ -222,6 +221,20 @@ class Monitor:
                     for notice in notices
                 },
             )
+
+
+def event_of(facts: Mapping[str, object]) -> Condition | None:
+    """Return the event that a record reports, if users are notified of it."""
+    tag, name = facts.get("tag"), str(facts.get("configuration"))
+    if tag == Tag.SESSIONS_SLOWED:
+        user = str(facts.get("key")).removeprefix("user ")
+        return Condition("S-sign-ins", about=user)
+    if tag == Tag.ROTATION_REFUSED:
+        return Condition("S-rotation-refused", name)
+    # Without an actor, outkey did it by itself: for its age.
+    if tag == Tag.ROTATION_DISCARDED and not facts.get("actor"):
+        return Condition("S-rotation-stale", name)
+    return None
 
 
 def open_notices(states: StateRows) -> list[Notice]:

@@ -671,6 +671,24 @@ def test_a_user_whose_sign_ins_fail_again_and_again_is_reported_once_a_day() -> 
     assert bench.open_notices() == []
 
 
+@pytest.mark.parametrize(
+    ("tag", "actor", "notice"),
+    [
+        ("api:rotation:refused", {}, "warning: acme: the API refused the next"),
+        ("api:rotation:discarded", {}, "notice: acme: the next credentials were"),
+        ("api:rotation:discarded", {"actor": "ada"}, ""),
+        ("api:rotation:promoted", {}, ""),
+    ],
+)
+def test_what_outkey_did_to_next_credentials_by_itself_is_reported(
+    tag: str, actor: dict[str, object], notice: str
+) -> None:
+    bench = Bench()
+    bench.record({"at": 1, "tag": tag, "configuration": "acme", **actor})
+    assert [text[: len(notice)] for text in bench.look()] == [notice] * bool(notice)
+    assert bench.look(24 * 60) == []
+
+
 def test_an_unusual_volume_is_told_until_its_hour_ends() -> None:
     bench = Bench()
     bench.put_baseline("acme", Baseline((), {HOUR - n: 10 for n in range(1, 9)}))
