@@ -11,6 +11,8 @@ __all__ = [
     "AnswerBroken",
     "AuditUnavailable",
     "AuthenticationRequired",
+    "BackendUnavailable",
+    "BackendUnknown",
     "BadAnswer",
     "BadResponse",
     "BlockedByPolicy",

@@ -5,6 +5,7 @@
     │   ├── HeaderFormatError      an invalid header name or value
     │   ├── HeaderConflict         two sources set one header
     │   ├── ParameterConflict      two sources set one query parameter or cookie
+    │   ├── BackendUnknown         a reference into a store that no backend is for
     │   ├── SecretMissing          a secret is not entered, or its reference is empty
     │   ├── KeyStepRefused         a step of a key rotation that would lose secrets
     │   ├── SecretRebindRequired   a secret was entered for another origin
@@ -42,6 +43,7 @@
     │   └── AuthenticationRequired the rule on None
     └── HostError              our storage, key or audit
         ├── StorageUnavailable     the database does not respond or is locked
+        ├── BackendUnavailable     an external store of secrets cannot be read
         ├── Sealed                 the key is missing, wrong or damaged
         ├── SecretUnreadable       a ciphertext cannot be decrypted here
         ├── RowUnreadable          a row that outkey did not write like this
@@ -97,6 +99,7 @@ class Cause(StrEnum):
     REAUTHORIZATION_NEEDED = "reauthorization_needed"
     SCRIPT_ERROR = "script_error"
     SECRET_MISSING = "secret_missing"  # noqa: S105 - the name of a cause
+    BACKEND_UNAVAILABLE = "backend_unavailable"
     CONFIGURATION = "configuration"
     SEALED = "sealed"
     NOT_FOUND = "not_found"
@@ -266,6 +269,14 @@ class SecretMissing(
     hint="Enter the secret, or set the environment variable or file it refers to.",
 ):
     """A secret that this configuration needs is missing."""
+
+
+class BackendUnknown(
+    ConfigError,
+    code="backend_unknown",
+    hint="An operator adds backends to config/backends.toml. See: outkey backend list",
+):
+    """There is no backend for this reference."""
 
 
 class KeyStepRefused(ConfigError, code="key_step_refused"):
@@ -664,6 +675,15 @@ class TimeInFuture(
 
 class InternalError(HostError, code="unexpected"):
     """outkey could not finish this because of an unexpected error."""
+
+
+class BackendUnavailable(
+    HostError,
+    cause=Cause.BACKEND_UNAVAILABLE,
+    retryable=True,
+    hint="See what fails with: outkey backend check",
+):
+    """The external store of a secret cannot be read."""
 
 
 class Sealed(

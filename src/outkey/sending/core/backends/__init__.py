@@ -1,0 +1,1 @@
+"""External stores of secrets: the requests that they need, and their responses."""
