@@ -56,7 +56,9 @@ if TYPE_CHECKING:
     from outkey.foundation.core.stored_values import OddRow
     from outkey.foundation.ports.database import StateRows
     from outkey.sending.adapters.scripts_locked.pool import LockedScripts
+    from outkey.sending.adapters.secrets.backends_file import BackendsFile
     from outkey.sending.core.configuration.sections import TlsSettings
+    from outkey.sending.engine.backends.stores import CachedStores
     from outkey.sending.engine.exchange.sender import Sender
     from outkey.sending.ports.storage import AuditRows, SeenRows, TokenRows
     from outkey.sync.adapters.tables.borrowed import Borrow
@@ -165,6 +167,12 @@ def _read_policy(home: Path, environment: Mapping[str, str]) -> Policy:
     return read_policy(home, environment)
 
 
+def _open_backends_file(home: Path) -> BackendsFile:
+    from outkey.sending.adapters.secrets.backends_file import BackendsFile
+
+    return BackendsFile(home)
+
+
 class _Installation:
     """The adapters of one installation, each made once.
 
@@ -194,7 +202,9 @@ class _Installation:
         # lies beside them.
         self._own_files = (self.key_source.file, home / "config", home / "data")
         self._files = ConfiguredFiles(self._own_files)
-        self._references = ReferencedSecrets(self._files)
+        self._backends_file = OnDemand(partial(_open_backends_file, home))
+        self.open_stores = OnDemand(self._make_stores)
+        self._references = ReferencedSecrets(self._files, self.open_stores)
         self.checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
         self.listeners = ListenerFiles(home / "data" / "listening")
         self._line_files = files_folder(home, environment)
@@ -247,6 +257,34 @@ class _Installation:
         from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 
         return LockedScripts()
+
+    def _make_stores(self) -> CachedStores:
+        """Return the external stores of secrets, which few installations have."""
+        import logging
+
+        from outkey.sending.adapters.tokens.signer_jose import JoseSigner
+        from outkey.sending.adapters.transport.resolver_system import SystemResolver
+        from outkey.sending.adapters.transport.transports_on_demand import (
+            TransportOnDemand,
+        )
+        from outkey.sending.core.backends.rules import rules_of
+        from outkey.sending.engine.backends.stores import CachedStores, StorePorts
+        from outkey.sending.engine.wire.egress import Egress
+
+        return CachedStores(
+            StorePorts(
+                settings=self._backends_file().read,
+                # Without external stores: a backend's own secrets are on this machine.
+                open_reference=ReferencedSecrets(self._files).open_reference,
+                transport=TransportOnDemand(self._files),
+                resolver=SystemResolver(),
+                egress=Egress(self.listeners),
+                clock=self.clock,
+                signer=JoseSigner(),
+                find_rules=rules_of,
+                warn=logging.getLogger("outkey.send").warning,
+            )
+        )
 
     def _make_sender(self) -> Sender:
         """Return the sender of all requests: of gateways, lines, tests and renewals."""
@@ -303,6 +341,7 @@ class _Installation:
                 ),
                 listeners=self.listeners,
                 proxies=PolicyProxies(self._policy, self._references),
+                stores=self.open_stores,
             ),
             Trials(
                 Rotations(self.registry, self.secrets, self.audit, tokens, self.clock),

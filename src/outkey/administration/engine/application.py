@@ -58,10 +58,12 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.foundation.core.fields.choices import Network
     from outkey.foundation.core.findings.checks import Finding
     from outkey.foundation.core.permission import Allowed
+    from outkey.foundation.core.secret import Secret
     from outkey.foundation.ports.clock import Clock
     from outkey.foundation.ports.database import Database, StateRows
     from outkey.importing.core.reading import Import
     from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.engine.backends.stores import CachedStores
     from outkey.sending.engine.connection_test import ConnectionTest
     from outkey.sending.engine.exchange.preview import Preview
     from outkey.sending.engine.exchange.scripts import ScriptTrial
@@ -104,6 +106,8 @@ class Application:
     listeners: ServerAddresses
     presets: Presets
     open_sender: Callable[[], Sender]  # the same one each time
+    # None: the host reads no external stores of secrets.
+    open_stores: Callable[[], CachedStores] | None = None
     policy: Callable[[], Policy]  # read each time: an operator may change it
     queue: Callable[[], Queue]
     sync_ports: Callable[[], SyncPorts]
@@ -147,6 +151,7 @@ class Application:
             self.sender.context.paths,
             self._webhooks_naming,
             self.sender.context.tokens,
+            self.sender.context.refuse_reference,
         )
 
     def _webhooks_naming(self) -> NamingWebhooks | None:
@@ -229,11 +234,23 @@ class Application:
         )
 
     def findings(self, configuration: Configuration) -> list[Finding]:
-        """Return the findings about a configuration."""
-        from outkey.sending.core.configuration.checks import configuration_findings  # noqa: PLC0415
+        """Return the findings about a configuration; no external store is asked."""
+        from outkey.sending.core.configuration.checks import (  # noqa: PLC0415
+            ANY_SECRET,
+            configuration_findings,
+        )
 
-        secret = self.sender.context.opener(configuration)
-        return configuration_findings(configuration, secret, now=self.clock.now())
+        context = self.sender.context
+
+        def open_here(name: str) -> Secret:
+            state = configuration.secrets.get(name)
+            reference = None if state is None else state.reference
+            if reference is None or not reference.is_external:
+                return context.open(configuration, name)
+            context.refuse_reference(reference, name)
+            return ANY_SECRET
+
+        return configuration_findings(configuration, open_here, now=self.clock.now())
 
     def sealing_error(self) -> OutkeyError | None:
         """Return why stored secrets cannot be opened; None if they can."""

@@ -288,7 +288,9 @@ class MadeUpSecrets:
         scope = settings.scope or SCOPE
         self.values["refresh_token"] = authority.seed_refresh(settings.client_id, scope)
 
-    def open(self, _configuration: Configuration, field: str) -> Secret:
+    def open(
+        self, _configuration: Configuration, field: str, _reads: object = None
+    ) -> Secret:
         """Return a made-up secret."""
         if field not in self.values:
             raise SecretMissing(field=field)

@@ -6,15 +6,17 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from outkey.foundation.core.echo.strict import reveals_secret
 from outkey.foundation.core.errors import (
+    BackendUnavailable,
     Cause,
     ConfigError,
     EgressDenied,
     OutkeyError,
     ProxyFailed,
+    SecretMissing,
     TokenEndpointFailed,
 )
 from outkey.foundation.core.fields.statuses import accepts
@@ -159,7 +161,7 @@ class ConnectionTest:
         configuration: Configuration,
         ports: ConnectionTestPorts,
     ) -> None:
-        self._context = context
+        self._context = context.for_send(configuration)
         self._configuration = configuration
         self._ports = ports
         self._steps: list[ReportStep] = []
@@ -191,7 +193,7 @@ class ConnectionTest:
             yield self._pass(step, Text("complete"))
             step = "secrets"
             self._open_secrets(call)
-            yield self._pass(step, Text("all present"))
+            yield self._pass(step, self._sources_text())
             if self._configuration.fetches_token:
                 step = "token"
                 kind = self._ports.ready().kind
@@ -207,6 +209,7 @@ class ConnectionTest:
         except OutkeyError as error:
             is_connected = step == "request"
             self._error = error
+            self._note_store_refusal(error)
             self._diagnosis = diagnose_error(
                 error,
                 self._configuration,
@@ -266,6 +269,8 @@ class ConnectionTest:
         if isinstance(error, EgressDenied):
             # Other findings on the address are about the same rule.
             return finding.field in {error.field, "base_url"}
+        if _is_refused_by_store(error):
+            return finding.id == f"E-{error.code}" and finding.message == error.message
         return (
             isinstance(error, ConfigError)
             and finding.id == f"E-{ConfigError.code}"
@@ -294,6 +299,33 @@ class ConnectionTest:
         for name in self._configuration.needed_secrets():
             opener(name)
         authenticated_request(call.request(), self._configuration, opener)
+
+    def _sources_text(self) -> Text:
+        """Return where secrets came from, as far as that are external stores."""
+        reads = self._context.reads
+        sources = reads.sources() if reads is not None else ()
+        texts = [Text("all present")]
+        for source in sources:
+            how = Text("cached") if source.cached else Text("fetched")
+            texts.append(
+                Text(
+                    "{field} from {backend}, version {version}, {how}",
+                    field=source.field,
+                    backend=source.backend,
+                    version=source.version or "-",
+                    how=how,
+                )
+            )
+        return join_texts(texts, "; ")
+
+    def _note_store_refusal(self, error: OutkeyError) -> None:
+        """Add a finding with the reason for which a store returned no secret."""
+        if _is_refused_by_store(error):
+            self._findings.append(
+                Finding(
+                    error.reason, Level.ERROR, error.message, error.hint, error.field
+                )
+            )
 
     def _peer_text(self, peer: Peer) -> Text:
         """Describe the server, and record the facts that the doctor checks."""
@@ -507,6 +539,13 @@ class ConnectionTest:
         self._steps.append(report_step)
         self._started = now
         return report_step
+
+
+def _is_refused_by_store(
+    error: OutkeyError | None,
+) -> TypeGuard[BackendUnavailable | SecretMissing]:
+    """Whether an external store gave no secret, for a reason that has an id."""
+    return isinstance(error, BackendUnavailable | SecretMissing) and bool(error.reason)
 
 
 def _script_text(parts: ScriptParts) -> Text:

@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from outkey.foundation.core.origin import Origin
     from outkey.foundation.core.secret import Secret
     from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal
+    from outkey.sending.core.backends.values import Reads
     from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.core.configuration.reference import Reference
     from outkey.sending.core.oauth2.assertions import Assertion
     from outkey.sending.core.oauth2.token import TokenState
     from outkey.sending.core.request.message import Peer, Request, Response, Route
@@ -39,14 +41,35 @@ class Configurations(Protocol):
 class Secrets(Protocol):
     """Where secret values are stored."""
 
-    def open(self, configuration: Configuration, field: str) -> Secret:
-        """Return a secret for immediate use, or raise SecretMissing."""
+    def open(
+        self, configuration: Configuration, field: str, reads: Reads | None = None
+    ) -> Secret:
+        """Return a secret for immediate use, or raise SecretMissing.
+
+        `reads` has what the same send has read from external stores.
+        """
 
     def refuse_changed_settings(self, configuration: Configuration) -> None:
         """Raise SecretUnreadable if settings were changed in the database directly.
 
         Only the settings that decide where secrets go are compared with what was saved.
         """
+
+
+class SecretStores(Protocol):
+    """Reads secrets from the external stores that the operator has named."""
+
+    def open(self, reference: Reference, field: str, reads: Reads | None) -> Secret:
+        """Return the secret of a reference; the field is for errors and records.
+
+        Raises SecretMissing, BackendUnknown, BackendUnavailable or PolicyError.
+        """
+
+    def refuse(self, reference: Reference, field: str) -> None:
+        """Raise BackendUnknown or BlockedByPolicy; asks no store."""
+
+    def reread(self, reads: Reads) -> Reads | None:
+        """Read what came from the cache once more; None if no secret has changed."""
 
 
 class Tokens(Protocol):

@@ -226,7 +226,9 @@ class MemorySecrets:
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         self.values = dict(values or {})
 
-    def open(self, configuration: Configuration, field: str) -> Secret:
+    def open(
+        self, configuration: Configuration, field: str, reads: object = None
+    ) -> Secret:
         """Return the secret of a field, whatever the configuration."""
         if field not in self.values:
             raise secret_missing(field)

@@ -46,7 +46,9 @@ class AnyConfigurations(FakeConfigurations):
 class FakeSecrets:
     """A value for every secret that a configuration needs."""
 
-    def open(self, configuration: Configuration, field: str) -> Secret:
+    def open(
+        self, configuration: Configuration, field: str, reads: object = None
+    ) -> Secret:
         """Return the same made-up value for every field."""
         return Secret("made-up-secret")
 

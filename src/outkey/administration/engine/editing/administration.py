@@ -63,6 +63,8 @@ class Administration:
     # None: there are no webhooks.
     webhooks: Callable[[], NamingWebhooks | None] = lambda: None
     tokens: Tokens | None = None  # without it, none are stored
+    # Refuses a reference that no backend of the operator is for.
+    refuse_reference: Callable[[Reference, str], None] = lambda _reference, _field: None
 
     def note(
         self, tag: Tag, configuration: str = "", *fields: str, key: str = ""
@@ -107,6 +109,7 @@ class Administration:
 
         configuration = seen or self.current(name)
         check_secret_field(configuration, field)
+        self.refuse_reference(reference, field)
         before = configuration.secrets.get(field)
         state = successor(before, configuration.binding_of(field), reference)
         secrets = {**configuration.secrets, field: state}

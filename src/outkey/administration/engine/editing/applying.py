@@ -15,6 +15,7 @@ from outkey.administration.core.policy.blocking import refuse_blocked
 from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.engine.editing.changes import ConfigurationChange
 from outkey.foundation.core.errors import (
+    BackendUnavailable,
     ConfigError,
     InactiveConfiguration,
     OutkeyError,
@@ -59,7 +60,8 @@ if TYPE_CHECKING:
     from outkey.administration.core.document.differences import SectionDifference
 
 ENTERED_LATER = frozenset(
-    f"E-{kind.code}" for kind in (SecretMissing, SecretRebindRequired)
+    f"E-{kind.code}"
+    for kind in (SecretMissing, SecretRebindRequired, BackendUnavailable)
 )
 SAVED_AT_ONCE = 100
 Named = TypeVar("Named", Configuration, SyncLine, OtherDatabase, Pair, Webhook)
@@ -130,6 +132,7 @@ def apply(  # noqa: PLR0913 - a document is about all of these
     changes, unresolved = _compare_configurations(administration, context, document)
     for change in changes:
         check(change)
+        _refuse_references(administration, change)
     for database in document.databases:
         check_database(database)
     registry = administration.registry
@@ -513,6 +516,16 @@ def _refuse_removals_of_lines(removals: Iterable[Removal]) -> None:
         hint=build_text(KEYS_NOT_NAMED.hint, {}),
         field=of_lines[0].place,
     )
+
+
+def _refuse_references(
+    administration: Administration, change: ConfigurationChange
+) -> None:
+    """Refuse a reference that no backend of the operator is for."""
+    for field in change.references():
+        reference = change.made.secrets[field].reference
+        if reference is not None:
+            administration.refuse_reference(reference, field)
 
 
 def refuse_stray_lines(registry: Registry, document: Document) -> None:

@@ -11,6 +11,7 @@ from outkey.foundation.core.fields.field_kinds import check_method
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.events import draft_name
+from outkey.sending.core.backends.values import Reads
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.permissions import (
     changes_script,
@@ -42,7 +43,9 @@ class DraftSecrets:
         self._typed = typed or {}
         self._cleared = set(cleared)
 
-    def open(self, configuration: Configuration, secret: str) -> Secret:
+    def open(
+        self, configuration: Configuration, secret: str, reads: Reads | None = None
+    ) -> Secret:
         """Return a secret for immediate use, or raise SecretMissing."""
         stored = self._stored
         if secret == SCRIPT_FACT:
@@ -57,11 +60,12 @@ class DraftSecrets:
         before = stored.secrets.get(secret) if stored else None
         if configuration.secrets.get(secret) != before:
             # A reference that was chosen in the form, which nothing vouches for yet.
-            return self._stored_secrets.open(replace(configuration, record=""), secret)
+            unvouched = replace(configuration, record="")
+            return self._stored_secrets.open(unvouched, secret, reads)
         if stored is None:
             raise secret_missing(secret)
         refuse_other_tls(stored, configuration, secret)
-        return self._stored_secrets.open(stored, secret)
+        return self._stored_secrets.open(stored, secret, reads)
 
     def refuse_changed_settings(self, configuration: Configuration) -> None:
         """Refuse nothing: `open` compares the settings of stored secrets."""

@@ -219,8 +219,13 @@ class SecretComparison:
         self._token_ends: dict[str, date | None] = {}
 
     def add(self, configuration: Configuration, secrets: Secrets) -> None:
-        """Open the secrets of a configuration; another check reports what fails."""
-        for field in configuration.secrets:
+        """Open the secrets of a configuration; another check reports what fails.
+
+        Those in external stores are not compared: nothing is sent here.
+        """
+        for field, state in configuration.secrets.items():
+            if state.reference is not None and state.reference.is_external:
+                continue
             with suppress(OutkeyError):
                 self._add(configuration, field, secrets.open(configuration, field))
 

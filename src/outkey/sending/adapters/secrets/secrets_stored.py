@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from shlex import quote
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from outkey.foundation.core.errors import (
     EditConflict,
@@ -56,6 +56,9 @@ from outkey.sending.core.vault.voucher import (
 )
 from outkey.sending.ports.sending import Secrets
 from outkey.sending.ports.storage import ConfigurationStorage, SeenRows
+
+if TYPE_CHECKING:
+    from outkey.sending.core.backends.values import Reads
 
 _REWRAPPED_AT_ONCE = 200
 _MAX_PAUSE = 0.25
@@ -120,11 +123,14 @@ class StoredSecrets:
         self._clock = clock
         self._seen = seen  # which vouchers were replaced, and are not accepted again
         self._vouchers: dict[SealedRow, Voucher] = {}
-        self._cache: dict[str, CachedSecrets] = {}  # by record
+        # By record and serial: a trial sends with two sets in turn.
+        self._cache: dict[tuple[str, int], CachedSecrets] = {}
         self._will_forget = False
 
-    def open(self, configuration: Configuration, field: str) -> Secret:
-        cached = self._cache.get(configuration.record)
+    def open(
+        self, configuration: Configuration, field: str, reads: Reads | None = None
+    ) -> Secret:
+        cached = self._cache.get((configuration.record, configuration.serial))
         if cached is not None and cached.configuration is configuration:
             opened = cached.opened.get(field)
             if opened is not None and opened.until > self._clock.monotonic():
@@ -139,7 +145,7 @@ class StoredSecrets:
             self.refuse_changed_settings(configuration)
             self._refuse_unvouched(configuration, field)
         if state.reference is not None:
-            return self._references.open(configuration, field)
+            return self._references.open(configuration, field, reads)
         sealed = self._ciphertext(configuration, field, state.version)
         if sealed is None:
             raise secret_missing(field)
@@ -415,12 +421,12 @@ class StoredSecrets:
 
     def _cache_of(self, configuration: Configuration) -> CachedSecrets:
         """Return the cache of a configuration, which is one object until it changes."""
-        cached = self._cache.get(configuration.record)
+        key = configuration.record, configuration.serial
+        cached = self._cache.get(key)
         if cached is None or cached.configuration is not configuration:
             if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
-            cached = CachedSecrets(configuration)
-            self._cache[configuration.record] = cached
+            cached = self._cache[key] = CachedSecrets(configuration)
         return cached
 
     def _unseal(self, version: SecretVersion) -> Secret:

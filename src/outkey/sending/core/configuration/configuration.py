@@ -146,12 +146,17 @@ class Configuration:
     # automatically, and whether a text in a response means that the token has expired.
     fetches_token: bool = attribute(init=False, compare=False, repr=False)
     looks_for_marker: bool = attribute(init=False, compare=False, repr=False)
+    # Whether a secret is in an external store.
+    uses_stores: bool = attribute(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         has_session = self.uses_aws_role or self.has_three_legs
         object.__setattr__(self, "fetches_token", self.renews_token or has_session)
         marker = self.sends_token and bool(self.verification.expired_marker)
         object.__setattr__(self, "looks_for_marker", marker)
+        references = (state.reference for state in self.secrets.values())
+        is_external = any(place and place.is_external for place in references)
+        object.__setattr__(self, "uses_stores", is_external)
 
     @property
     def serial(self) -> int:

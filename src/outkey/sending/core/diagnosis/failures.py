@@ -126,6 +126,8 @@ def clues_of(
     hello: TlsHello | None = None,
 ) -> Iterator[Clue]:
     """Yield the clues of an error; one that explains itself has none."""
+    if isinstance(error, errors.BackendUnavailable | errors.SecretMissing):
+        return  # its reason is one of an external store
     if isinstance(error, errors.TokenEndpointFailed):
         yield from _clues_at_token_url(error, configuration, now)
     elif isinstance(error, errors.HeaderFormatError):

@@ -97,6 +97,7 @@ def exchange(
     `packs`, a large body of a success is read into Response.packed.
     """
     configuration = call.configuration
+    context = context.for_send(configuration)
     current = Exchange(context, call)
     current.budget.streams = streams
     current.budget.packs = packs

@@ -93,6 +93,7 @@ def lend(  # noqa: PLR0913 - the parts of a request
     The body is None where it will come from a stream.
     """
     token = None
+    context = context.for_send(configuration)
     try:
         manager = token_manager(context, configuration, subject)
         refuse_unsendable(configuration)

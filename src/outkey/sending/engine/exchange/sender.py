@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         Resolver,
         Scripts,
         Secrets,
+        SecretStores,
         Signer,
         Tokens,
         Transport,
@@ -94,6 +95,8 @@ class Ports:
     asynchronous: Asynchronous | None = None
     listeners: Listeners | None = None
     proxies: ProxySource = NO_PROXIES
+    # Made when the first secret is in an external store.
+    stores: Callable[[], SecretStores] | None = None
     jitter: Callable[[], float] = random.random
 
 
@@ -117,6 +120,7 @@ class Sender:
             paths=ports.paths,
             lockout_guard=LockoutGuard(ports.configurations),
             find_echo=repeats_secret,
+            stores=ports.stores,
         )
         self.runtime = Runtime(
             ports.transport, ports.resolver, ports.clock, ports.audit

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from outkey.foundation.core.errors import RateLimited
+from outkey.foundation.core.errors import BackendUnknown, RateLimited
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.secret_values import refuse_control_characters
 from outkey.sending.core.request.expired_marker import has_expired_marker
@@ -23,10 +23,19 @@ if TYPE_CHECKING:
     from outkey.foundation.core.secret import Secret
     from outkey.foundation.ports.clock import Clock
     from outkey.foundation.ports.expressions import PathCompiler
+    from outkey.sending.core.backends.values import Reads
     from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.core.configuration.reference import Reference
     from outkey.sending.core.request.assembly import SecretOpener
     from outkey.sending.engine.wire.egress import Egress
-    from outkey.sending.ports.sending import Permits, Scripts, Secrets, Signer, Tokens
+    from outkey.sending.ports.sending import (
+        Permits,
+        Scripts,
+        Secrets,
+        SecretStores,
+        Signer,
+        Tokens,
+    )
 
 
 _MOST = 1024
@@ -78,9 +87,28 @@ class SendContext:
     proxies: Proxies = field(default=Proxies(NO_PROXIES))
     lockout_guard: LockoutGuard = field(default_factory=LockoutGuard)
     vouched_scripts: VouchedScripts = field(default_factory=VouchedScripts)
+    # Reads secrets from external stores, where the host can; and what this send has.
+    stores: Callable[[], SecretStores] | None = None
+    reads: Reads | None = None
     # Set by Sender: the search for echoed secrets is built on this class. Without it,
     # a secret is assumed in every response.
     find_echo: Callable[[SendContext, Configuration, Response], bool] = lambda *_: True
+
+    def for_send(self, configuration: Configuration) -> SendContext:
+        """Return the context of one send: it reads each path of a store once."""
+        if not configuration.uses_stores:
+            return self
+        from outkey.sending.core.backends.values import Reads  # noqa: PLC0415
+
+        return replace(self, reads=Reads())
+
+    def refuse_reference(self, reference: Reference, field: str) -> None:
+        """Refuse a reference into a store that the operator has not named so."""
+        if not reference.is_external:
+            return
+        if self.stores is None:
+            raise BackendUnknown(field=field)
+        self.stores().refuse(reference, field)
 
     def opener(self, configuration: Configuration) -> SecretOpener:
         """Return a function that opens this configuration's secrets by name."""
@@ -89,7 +117,10 @@ class SendContext:
     def open(self, configuration: Configuration, secret: str) -> Secret:
         """Open a secret that was entered for the origin that requests go to."""
         configuration.refuse_unbound(secret)
-        value = self.secrets.open(configuration, secret)
+        if self.reads is None:
+            value = self.secrets.open(configuration, secret)
+        else:
+            value = self.secrets.open(configuration, secret, self.reads)
         refuse_control_characters(secret, value)
         return value
 

@@ -890,7 +890,9 @@ class SavedScript:
         self.script = script
         self.asked = 0
 
-    def open(self, configuration: Configuration, field: str) -> Secret:
+    def open(
+        self, configuration: Configuration, field: str, reads: object = None
+    ) -> Secret:
         assert field == SCRIPT_FACT
         self.asked += 1
         return secret_digest(self.script)

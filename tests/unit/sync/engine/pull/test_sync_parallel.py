@@ -474,7 +474,9 @@ class SeenConfigurations:
     def __init__(self) -> None:
         self.seen: list[Configuration] = []
 
-    def open(self, configuration: Configuration, _field: str) -> Secret:
+    def open(
+        self, configuration: Configuration, _field: str, _reads: object = None
+    ) -> Secret:
         self.seen.append(configuration)
         return Secret("a-token-of-tests")
 
