@@ -11,6 +11,7 @@ Written as flows, so that blocking and asynchronous sending share every decision
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
@@ -68,6 +69,7 @@ from outkey.sending.engine.wire.steps import CallInThread, Steps, Wait
 from outkey.sending.engine.wire.transmit import MEBIBYTE, RequestBudget, transmit
 
 if TYPE_CHECKING:
+    from outkey.sending.core.backends.values import Reads
     from outkey.sending.engine.tokens.renewal import TokenManager
 
 
@@ -106,6 +108,8 @@ def exchange(
         context.lockout_guard.refuse_paused(configuration)
         current.refuse_subject()
         response = yield from current.follow_redirects()
+        if context.reads is not None and _refuses_secrets(response):
+            response = yield from current.repeat_if_changed(response)
     except OutkeyError as error:
         if error is not current.budget.concluded:
             yield current.refusal(error)
@@ -118,6 +122,13 @@ def exchange(
             cause=response.cause,
         )
     return response
+
+
+def _refuses_secrets(response: Response) -> bool:
+    """Whether a response is a 401, or a 403 that is about the credentials."""
+    if response.status == 403:
+        return response.cause in {Cause.INVALID_CREDENTIALS, Cause.TOKEN_EXPIRED}
+    return response.status == 401
 
 
 class Exchange:
@@ -199,6 +210,21 @@ class Exchange:
         raise RedirectBlocked(
             Text("the server redirected more than {limit} times", limit=MAX_HOPS)
         )
+
+    def repeat_if_changed(self, response: Response) -> Steps[Response]:
+        """Send once more if an external store has other secrets by now.
+
+        They may have been replaced there while the old ones were in the cache.
+        """
+        context = self._context
+        if context.stores is None or context.reads is None:
+            return response
+        reread = partial(context.stores().reread, context.reads)
+        reads: Reads | None = yield CallInThread(reread)
+        if reads is None:
+            return response
+        self._context = replace(context, reads=reads)
+        return (yield from self.follow_redirects())
 
     def _retry(self, request: Request) -> Steps[Response]:
         retries = self._limits.retries if request.method in IDEMPOTENT else 0

@@ -127,7 +127,10 @@ def lend(  # noqa: PLR0913 - the parts of a request
     except OutkeyError as error:
         yield Refusal("", configuration.name, "", str(error.code))
         raise
-    attempt: str = yield intent_of(configuration, "", request, 0, Tag.SEND_INTENT)
+    intent = intent_of(configuration, "", request, 0, Tag.SEND_INTENT)
+    if context.reads is not None:
+        intent = intent._replace(sources=context.reads.sources())
+    attempt: str = yield intent
     return Loan(
         headers=tuple(header for header in request.headers if header.source in _LENT),
         configuration=configuration.name,

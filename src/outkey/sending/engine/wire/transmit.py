@@ -107,7 +107,7 @@ def transmit(
     )
     tls = configuration.tls_for(request.origin)
     client_key = _client_key(context, configuration, tls)
-    budget.attempt = yield _recorded_intent(configuration, request, budget)
+    budget.attempt = yield _recorded_intent(context, configuration, request, budget)
     budget.sent += secrets_in(request, configuration, context.clock.now())
     started = context.clock.monotonic()
     try:
@@ -301,7 +301,10 @@ def _outcome(
 
 
 def _recorded_intent(
-    configuration: Configuration, request: Request, budget: RequestBudget
+    context: SendContext,
+    configuration: Configuration,
+    request: Request,
+    budget: RequestBudget,
 ) -> Intent:
     """Return the intent that the audit records before a request is sent."""
     intent = intent_of(
@@ -317,4 +320,6 @@ def _recorded_intent(
         intent = intent._replace(path=path)
     if budget.purpose:
         intent = intent._replace(purpose=budget.purpose)
+    if context.reads is not None:
+        intent = intent._replace(sources=context.reads.sources())
     return intent

@@ -1,0 +1,147 @@
+"""Sends whose secret is in an external store."""
+
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from outkey.foundation.core.errors import BackendUnavailable, BackendUnknown
+from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.core.audit.events import Intent
+from outkey.sending.core.backends.values import (
+    NamedFields,
+    Read,
+    Reads,
+    StoreKey,
+)
+from outkey.sending.core.configuration.reference import Reference, parse_reference
+from outkey.sending.core.configuration.secret_state import SecretState
+from outkey.sending.core.request.assembly import Call
+from outkey.sending.core.request.message import Response
+from outkey.sending.engine.exchange.exchange import exchange
+from outkey.sending.engine.wire.drive import drive
+from outkey.testing import configuration, fake_gateway
+from outkey.testing.fakes.basic import FakeWorld
+from unit.sending.core.backends.test_vault import BACKEND
+
+REFERENCE = parse_reference("vault:db#token", field="token")
+KEY = StoreKey(BACKEND, "vault", ("db",), "")
+
+
+class TwoValues:
+    """A store whose value has changed since it was cached, or has not."""
+
+    def __init__(self, cached: str, stored: str) -> None:
+        self.cached = cached
+        self.stored = stored
+        self.rereads = 0
+
+    def open(self, reference: Reference, field: str, reads: Reads | None) -> Secret:
+        assert reference == REFERENCE
+        if not self.cached:
+            raise BackendUnavailable(field=field, reason="backend-sealed")
+        assert reads is not None
+        read = reads.by_key.setdefault(KEY, self._read(self.cached))
+        reads.fields[field] = read, "token"
+        return reads.secret(field)
+
+    def refuse(self, reference: Reference, field: str) -> None:
+        """Refuse nothing."""
+
+    def reread(self, reads: Reads) -> Reads | None:
+        self.rereads += 1
+        if self.cached == self.stored:
+            return None
+        fresh = Reads()
+        fresh.by_key[KEY] = self._read(self.stored)
+        fresh.fields = dict.fromkeys(reads.fields, (fresh.by_key[KEY], "token"))
+        return fresh
+
+    @staticmethod
+    def _read(text: str) -> Read:
+        value = NamedFields({"token": Secret(text)}, "7")
+        return Read(KEY, value, 0.0, cached=True, ms=0)
+
+
+def send(store: TwoValues | None, *responses: Response) -> tuple[FakeWorld, Response]:
+    state = SecretState("https://api.acme.example:443", REFERENCE)
+    made = replace(
+        configuration(authentication_type="bearer"), secrets={"token": state}
+    )
+    fake = fake_gateway(made, responses=list(responses))
+    stores = None if store is None else lambda: store
+    context = replace(
+        fake.sender.context,
+        secrets=ReferencedSecrets(stores=stores),
+        stores=stores,
+    )
+    try:
+        flow = exchange(context, Call(made, "POST", "/"))
+        return fake, drive(flow, fake.sender.runtime)
+    finally:
+        TRIED.append(fake)
+
+
+TRIED: list[FakeWorld] = []
+
+
+def tokens(fake: FakeWorld) -> list[str]:
+    return [
+        cast("Secret", header.value).reveal()
+        for request, _ in fake.transport.sent
+        for header in request.headers
+        if header.name == "Authorization"
+    ]
+
+
+def test_a_changed_secret_is_sent_once_after_a_refusal() -> None:
+    store = TwoValues("old", "new")
+    fake, response = send(store, Response(401), Response(200))
+    assert response.status == 200
+    assert tokens(fake) == ["Bearer old", "Bearer new"]
+    assert store.rereads == 1
+
+
+@pytest.mark.parametrize("status", [401, 404, 500])
+def test_a_response_stands_if_the_secret_is_the_same(status: int) -> None:
+    store = TwoValues("old", "old")
+    fake, response = send(store, Response(status))
+    assert (response.status, tokens(fake)) == (status, ["Bearer old"])
+    assert store.rereads == (status == 401)
+
+
+def test_a_second_refusal_is_the_answer_and_not_a_third_try() -> None:
+    store = TwoValues("old", "new")
+    fake, response = send(store, Response(401), Response(401))
+    assert (response.status, len(fake.transport.sent)) == (401, 2)
+    assert store.rereads == 1
+
+
+def test_a_403_that_is_about_a_right_reads_nothing() -> None:
+    store = TwoValues("old", "new")
+    _, response = send(store, Response(403))
+    assert (response.status, store.rereads) == (403, 0)
+
+
+def test_the_record_of_a_request_names_the_source_of_its_secret() -> None:
+    fake, _ = send(TwoValues("canary-value", "x"), Response(200))
+    [intent] = [event for event in fake.audit.events if isinstance(event, Intent)]
+    [source] = cast("list[dict[str, object]]", intent.facts()["sources"])
+    assert source == {
+        "field": "token",
+        "backend": "main",
+        "path": "db",
+        "version": "7",
+        "cached": True,
+        "ms": 0,
+    }
+    assert "canary" not in repr(fake.audit.events)
+
+
+def test_nothing_is_sent_while_the_store_gives_no_secret() -> None:
+    with pytest.raises(BackendUnavailable):
+        send(TwoValues("", ""))
+    with pytest.raises(BackendUnknown):
+        send(None)
+    assert [fake.transport.sent for fake in TRIED[-2:]] == [[], []]
