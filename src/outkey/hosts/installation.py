@@ -145,6 +145,7 @@ def build_application(
         listeners=parts.listeners,
         presets=PresetFiles(),
         open_sender=parts.open_sender,
+        open_stores=parts.open_stores,
         policy=policy,
         queue=tables.queue,
         sync_ports=parts.open_sync,

@@ -12,7 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from outkey.administration.engine.access.token_memory import TokenMemory
-from outkey.foundation.core.errors import ConfigError, Sealed, configuration_exists
+from outkey.foundation.core.errors import (
+    BackendUnknown,
+    ConfigError,
+    Sealed,
+    configuration_exists,
+)
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_values import OddRow, is_odd
 from outkey.foundation.core.text import Text
@@ -38,6 +43,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.administration.engine.editing.editing import Edit
     from outkey.administration.engine.editing.key_steps import KeyAdministration
     from outkey.administration.engine.editing.rotating import CredentialRotation
+    from outkey.administration.engine.operating.secret_backends import SecretBackends
     from outkey.administration.engine.subjects.lines import LineActions
     from outkey.administration.engine.subjects.runs import Synchronization
     from outkey.administration.engine.subjects.webhooks import Webhooks
@@ -231,6 +237,21 @@ class Application:
             imported,
             allowed=allowed,
             limit=limit,
+        )
+
+    def secret_backends(self) -> SecretBackends:
+        """Return the external stores of secrets, and what uses them."""
+        from outkey.administration.engine.operating.secret_backends import (  # noqa: PLC0415
+            SecretBackends,
+        )
+
+        if self.open_stores is None:
+            raise BackendUnknown
+        return SecretBackends(
+            self.open_stores(),
+            self.clock,
+            self.registry.all(),
+            list(self.sync_settings.databases().values()),
         )
 
     def findings(self, configuration: Configuration) -> list[Finding]:

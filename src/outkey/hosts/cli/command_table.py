@@ -52,6 +52,11 @@ SECTIONS: tuple[CommandSection, ...] = (
                 "Set and confirm secrets. They are never shown.",
             ),
             CommandEntry(
+                "backend",
+                "commands.backends:backends_app",
+                "List and check the external stores of secrets.",
+            ),
+            CommandEntry(
                 "rotation",
                 "commands.rotation:rotation_app",
                 "Replace credentials without an outage: stage, test, try, promote,"

@@ -1,0 +1,210 @@
+"""The operator's backends: which references use them, and whether they work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from outkey.foundation.core.errors import (
+    BackendUnknown,
+    ConfigError,
+    OutkeyError,
+    SecretMissing,
+)
+from outkey.foundation.core.findings.checks import Finding, Level
+from outkey.foundation.core.text import Text, counted
+from outkey.sending.core.backends.values import StoreKey
+from outkey.sending.core.configuration.reference import (
+    Reference,
+    is_reference,
+    parse_place,
+    parse_reference,
+)
+
+if TYPE_CHECKING:
+    from outkey.foundation.ports.clock import Clock
+    from outkey.sending.core.backends.settings import Backend
+    from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.engine.backends.stores import CachedStores
+    from outkey.sync.core.databases.section import OtherDatabase
+
+P_WIDE = "P-backend-wide"
+DENIED = "backend-denied"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckStep:
+    """One step of a check."""
+
+    step: str
+    ok: bool
+    detail: Text
+    ms: int
+
+
+@dataclass(slots=True)
+class BackendReport:
+    """What a check of a backend has shown."""
+
+    backend: str
+    steps: list[CheckStep] = field(default_factory=list)
+    error: OutkeyError | None = None
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether all steps succeeded."""
+        return self.error is None
+
+
+@dataclass(frozen=True, slots=True)
+class SecretBackends:
+    """The backends of an installation, with the references that use them."""
+
+    stores: CachedStores
+    clock: Clock
+    configurations: Sequence[Configuration]
+    databases: Sequence[OtherDatabase]
+
+    def listed(self) -> list[dict[str, object]]:
+        """Return the backends as programs read them."""
+        keys = list(self._keys())
+        return [
+            {
+                "name": backend.name,
+                "store": str(backend.store),
+                "address": backend.shown_address,
+                "login": backend.login,
+                "references": sum(key.backend is backend for key in keys),
+            }
+            for backend in self.stores.backends().by_name.values()
+        ]
+
+    def file_problem(self) -> Text | None:
+        """Return why the operator's file cannot be used; None if it can."""
+        try:
+            self.stores.backends()
+        except ConfigError as error:
+            return error.message
+        return None
+
+    def without_backend(self) -> tuple[str, ...]:
+        """Return the configurations with a reference that no backend is for."""
+        return tuple(
+            configuration.name
+            for configuration in self.configurations
+            if any(map(self._is_unknown, _references_of(configuration)))
+        )
+
+    def plain(self) -> tuple[str, ...]:
+        """Return the backends that are reached without TLS."""
+        return tuple(
+            backend.name
+            for backend in self.stores.backends().by_name.values()
+            if backend.address and backend.address.origin.scheme == "http"
+        )
+
+    def _is_unknown(self, reference: Reference) -> bool:
+        try:
+            self.stores.resolve(reference)
+        except BackendUnknown:
+            return True
+        except OutkeyError:
+            return False  # the path is not allowed: sending reports that
+        return False
+
+    def check(self, name: str) -> BackendReport:
+        """Connect, log in, and read each path in use; the values are dropped."""
+        backend = self.stores.backends().named(name)
+        report = BackendReport(name)
+        started = self.clock.monotonic()
+        try:
+            for step, detail in self._steps(backend, report):
+                now = self.clock.monotonic()
+                ms = round((now - started) * 1000)
+                report.steps.append(CheckStep(step, ok=True, detail=detail, ms=ms))
+                started = now
+        except OutkeyError as error:
+            report.error = error
+            ms = round((self.clock.monotonic() - started) * 1000)
+            step = _STEPS[len(report.steps)]
+            report.steps.append(CheckStep(step, ok=False, detail=error.message, ms=ms))
+        return report
+
+    def _steps(
+        self, backend: Backend, report: BackendReport
+    ) -> Iterator[tuple[str, Text]]:
+        peer = self.stores.connect(backend)
+        reached = Text("{address}", address=peer.address) if peer else Text("skipped")
+        yield "connect", reached
+        session = self.stores.log_in_anew(backend)
+        yield "login", Text("{method}", method=backend.login)
+        keys = {key for key in self._keys() if key.backend is backend}
+        for key in sorted(keys, key=lambda key: (key.path, key.version)):
+            self.stores.read_with(key, session)
+        yield (
+            "read",
+            counted(len(keys), Text("1 path"), Text("{count} paths", count=len(keys))),
+        )
+        if not backend.probe:
+            return
+        probe = StoreKey(backend, _store_of(backend), _path_of(backend), "")
+        try:
+            self.stores.read_with(probe, session)
+        except SecretMissing as error:
+            if error.reason == DENIED:
+                yield "probe", Text("refused, as it should be")
+                return
+        report.findings.append(wide_finding())
+        yield "probe", Text("not refused")
+
+    def _keys(self) -> Iterator[StoreKey]:
+        """Yield what each reference reads; `doctor` names those without a backend."""
+        for reference in self._references():
+            try:
+                yield self.stores.resolve(reference)
+            except OutkeyError:
+                continue
+
+    def _references(self) -> Iterator[Reference]:
+        for configuration in self.configurations:
+            yield from _references_of(configuration)
+        for database in self.databases:
+            if is_reference(database.url):
+                reference = parse_reference(database.url, field="url")
+                if reference.is_external:
+                    yield reference
+
+
+def _references_of(configuration: Configuration) -> Iterator[Reference]:
+    for state in configuration.secrets.values():
+        if state.reference is not None and state.reference.is_external:
+            yield state.reference
+
+
+_STEPS = ("connect", "login", "read", "probe")
+_STORES = {"aws": "aws-secret", "azure": "azure-secret", "gcp": "gcp-secret"}
+
+
+def _store_of(backend: Backend) -> str:
+    """Return the store of references into a backend."""
+    return _STORES.get(str(backend.store), str(backend.store))
+
+
+def _path_of(backend: Backend) -> tuple[str, ...]:
+    reference = parse_reference(
+        f"{_store_of(backend)}:{backend.probe}#probe", field="probe"
+    )
+    return parse_place(reference, field="probe").segments
+
+
+def wide_finding() -> Finding:
+    """Return the warning of a backend that may read more than it should."""
+    return Finding(
+        P_WIDE,
+        Level.WARNING,
+        Text("outkey's log-in can read a path that it should not"),
+        Text("Let the policy of the store name the paths of outkey alone."),
+        "probe",
+    )
