@@ -107,6 +107,10 @@ class InstallationFacts:
     oldest: float | None = None
     changed_rows: str = ""  # the names of those that outkey did not store
     future_times: tuple[Text, ...] = ()  # what has a time that lies in the future
+    backend_file: Text | None = None  # why config/backends.toml cannot be used
+    # Configurations with a reference that no backend is for.
+    without_backend: tuple[str, ...] = ()
+    plain_backends: tuple[str, ...] = ()  # that are reached without TLS
 
 
 class FindingPlace(NamedTuple):
@@ -726,6 +730,30 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         " with outkey api-token create.",
         Area.ACCESS,
         _tokens_beyond_rights,
+    ),
+    PostureCheck(
+        "P-backend-file",
+        Level.ERROR,
+        "the file of the backends cannot be used",
+        "Correct config/backends.toml, and let only its owner write it.",
+        Area.CREDENTIALS,
+        lambda facts: _finding_if(facts.backend_file, None, facts.backend_file),
+    ),
+    PostureCheck(
+        "P-backend-unknown",
+        Level.ERROR,
+        "a reference names a store that no backend is for",
+        "Add the backend to config/backends.toml, or correct the reference.",
+        Area.CREDENTIALS,
+        lambda facts: [FindingPlace(None, name) for name in facts.without_backend],
+    ),
+    PostureCheck(
+        "P-backend-plain",
+        Level.WARNING,
+        "secrets are read from a backend without encryption",
+        "Use https, also inside your own network.",
+        Area.TRANSPORT,
+        lambda facts: [FindingPlace(None, name) for name in facts.plain_backends],
     ),
     PostureCheck(
         "P-audit-broken",

@@ -184,6 +184,7 @@ def examine(home: Path) -> "Examination":
             odd_rows=tuple(map(str, application.odd_rows())),
             triggers=tuple(application.triggers()),
         )
+        facts = _with_backends(application, facts)
         configurations = application.registry.all()
         findings = _examine_all(application, configurations, facts)
         return Examination(
@@ -198,6 +199,22 @@ def examine(home: Path) -> "Examination":
             for finding in installation_posture(replace(facts, storage=False))
         ]
         return Examination(findings, 0, None)
+
+
+def _with_backends(
+    application: "Application", facts: "InstallationFacts"
+) -> "InstallationFacts":
+    """Add the facts about external stores of secrets; none is asked."""
+    if application.open_stores is None:
+        return facts
+    backends = application.secret_backends()
+    if problem := backends.file_problem():
+        return replace(facts, backend_file=problem)
+    return replace(
+        facts,
+        without_backend=backends.without_backend(),
+        plain_backends=backends.plain(),
+    )
 
 
 def _token_problem_texts(application: "Application") -> tuple[Text, ...]:
