@@ -19,7 +19,13 @@ POLICY = {
     "Statement": [
         {
             "Effect": "Allow",
-            "Action": ["s3:*", "sqs:*", "sts:AssumeRole"],
+            "Action": [
+                "s3:*",
+                "sqs:*",
+                "sts:AssumeRole",
+                "secretsmanager:GetSecretValue",
+                "ssm:GetParameter",
+            ],
             "Resource": "*",
         }
     ],
@@ -34,6 +40,22 @@ TRUST = {
         }
     ],
 }
+
+
+def store_secrets(secrets: Any, parameters: Any) -> None:  # noqa: ANN401 - clients of boto3
+    """Store a secret in two versions, one of bytes, one deleted, and parameters."""
+    first = '{"user": "erp", "password": "canary-aws-old"}'
+    second = first.replace("old", "new")
+    secrets.create_secret(Name="erp/db", SecretString=first)
+    secrets.put_secret_value(SecretId="erp/db", SecretString=second)
+    secrets.create_secret(Name="bytes", SecretBinary=b"canary")
+    secrets.create_secret(Name="deleted", SecretString="canary")
+    secrets.delete_secret(SecretId="deleted")
+    for value in ("canary-ssm-old", "canary-ssm-new"):
+        parameters.put_parameter(
+            Name="/erp/key", Value=value, Type="SecureString", Overwrite=True
+        )
+    parameters.put_parameter(Name="alone", Value="canary-ssm-alone", Type="String")
 
 
 def main() -> None:
@@ -62,6 +84,7 @@ def main() -> None:
     client("sqs").create_queue(QueueName="orders")
     place = {"LocationConstraint": "eu-central-1"}
     client("s3").create_bucket(Bucket="exports", CreateBucketConfiguration=place)
+    store_secrets(client("secretsmanager"), client("ssm"))
     iam.create_user(UserName="reader")
     denied = iam.create_access_key(UserName="reader")["AccessKey"]
     settings.INITIAL_NO_AUTH_ACTION_COUNT = 0  # from now on everything is checked

@@ -144,6 +144,8 @@ def _with_private(content: Assertion, text: str) -> str:
     claims = dict(content.claims)
     if "client_email" in account:
         claims.setdefault("iss", account["client_email"])
+    if content.is_about_issuer:
+        claims["sub"] = claims["iss"]
     return _sign_token(header, claims, key, content.key_name)
 
 

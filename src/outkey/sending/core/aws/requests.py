@@ -30,7 +30,7 @@ class AwsKeys(NamedTuple):
 
     @classmethod
     def of(
-        cls, access_key_id: str, secret: Secret, session: Secret | None
+        cls, access_key_id: str | Secret, secret: Secret, session: Secret | None
     ) -> "AwsKeys":
         """Return the keys that were entered."""
         parts = (access_key_id, _BETWEEN, secret, _BETWEEN, session or "")

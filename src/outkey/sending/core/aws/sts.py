@@ -118,16 +118,26 @@ def assume_role(settings: AwsSettings, keys: AwsKeys, now: float) -> Request:
     return signed_request(request, keys, stamp, body_hash=hash_of_body(request.body))
 
 
-def assume_role_with_web_identity(settings: AwsSettings, token: Secret) -> Request:
-    """Return the request for a session, by a token of another issuer; not signed."""
-    return _request("AssumeRoleWithWebIdentity", settings, token)
+def assume_role_with_web_identity(
+    settings: AwsSettings, token: Secret, role_arn: Secret | None = None
+) -> Request:
+    """Return the request for a session, by a token of another issuer; not signed.
+
+    A role that is given replaces that of the settings.
+    """
+    return _request("AssumeRoleWithWebIdentity", settings, token, role_arn)
 
 
-def _request(action: str, settings: AwsSettings, token: Secret | None) -> Request:
+def _request(
+    action: str,
+    settings: AwsSettings,
+    token: Secret | None,
+    role_arn: Secret | None = None,
+) -> Request:
     parameters: dict[str, str | Secret] = {
         "Action": action,
         "Version": _VERSION,
-        "RoleArn": settings.role_arn,
+        "RoleArn": role_arn or settings.role_arn,
         "RoleSessionName": settings.session_name,
         "DurationSeconds": str(settings.duration_seconds),
     }

@@ -185,11 +185,13 @@ class AwsSettings:
     @property
     def sts_endpoint(self) -> str:
         """The URL of STS; by default that of the region."""
-        # The partition of China has a domain of its own.
-        domain = (
-            "amazonaws.com.cn" if self.region.startswith("cn-") else "amazonaws.com"
-        )
-        return self.sts_url or f"https://sts.{self.region}.{domain}/"
+        return self.sts_url or f"{aws_url('sts', self.region)}/"
+
+
+def aws_url(service: str, region: str) -> str:
+    """Return the URL of a service in a region; China has a domain of its own."""
+    domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    return f"https://{service}.{region}.{domain}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ class Assertion:
     is_shared: bool = False  # a shared key signs by HMAC
     algorithm: str = ""  # by default as the key requires
     key_id: str = ""  # by default that of the key
+    is_about_issuer: bool = False  # the subject is the issuer that the key file names
 
 
 Sign = Callable[[Assertion], Secret]

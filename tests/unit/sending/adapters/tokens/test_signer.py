@@ -3,7 +3,7 @@ import json
 import re
 import sys
 import traceback
-from base64 import urlsafe_b64encode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from functools import cache
 
@@ -333,3 +333,18 @@ def test_without_the_library_it_is_said_what_to_install(
     ]
     for attempt in attempts:
         assert "outkey[oauth2]" in refusal(attempt).hint
+
+
+def test_a_token_about_its_issuer_names_the_account_of_the_key_file_twice() -> None:
+    key = pem(private_key("RSA"))
+    email = "erp@acme.iam.example"
+    account = {"type": "service_account", "client_email": email, "private_key": key}
+    content = Assertion(
+        claims={"aud": "https://api.example/"},
+        key=Secret(json.dumps(account)),
+        key_name="private_key",
+        is_about_issuer=True,
+    )
+    payload = SIGNER.assertion(content).reveal().split(".")[1]
+    claims = json.loads(urlsafe_b64decode(payload + "=="))
+    assert claims == {"aud": "https://api.example/", "iss": email, "sub": email}
