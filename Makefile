@@ -80,7 +80,7 @@ $(VENV)/.python: requirements/dev.lock pyproject.toml tools/setup.sh
 	@tools/setup.sh "$(PYTHON)" $(VENV) requirements/dev.lock
 	@touch $@ $(VENV)/.server
 
-$(VENV)/.dev: $(VENV)/.python Makefile requirements/judges.lock requirements/moto.lock requirements/identities.lock requirements/schemathesis.lock requirements/peers/package-lock.json tools/peers.sh
+$(VENV)/.dev: $(VENV)/.python Makefile requirements/judges.lock requirements/moto.lock requirements/identities.lock requirements/stores.lock requirements/trac.lock requirements/schemathesis.lock requirements/peers/package-lock.json tools/peers.sh
 	@tools/setup.sh "$(PYTHON)" $(VENV) requirements/dev.lock nginx=nginx-light htpasswd=apache2-utils openssl=openssl strace=strace curl=curl pg_ctlcluster=postgresql mariadbd=mariadb-server chromium-headless-shell=chromium-headless-shell node=nodejs npm=npm
 	@tools/peers.sh $(VENV)/peers $(BIN)/python
 	@touch $@

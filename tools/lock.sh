@@ -22,6 +22,7 @@ compile --group bench --constraint requirements/dev.lock --output-file requireme
 compile --group judges --constraint requirements/dev.lock --output-file requirements/judges.lock
 compile --group moto --output-file requirements/moto.lock
 compile --group identities --output-file requirements/identities.lock
+compile --group stores --output-file requirements/stores.lock
 compile --group trac --output-file requirements/trac.lock
 compile --group schemathesis --constraint requirements/dev.lock --output-file requirements/schemathesis.lock
 (

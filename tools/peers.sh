@@ -37,6 +37,7 @@ install_apart() {
 install_apart judges # libraries that sign webhooks, a hundred megabytes
 install_apart moto # another botocore than the one that the tests sign beside
 install_apart identities # another PyJWT than the one that judges assertions
+install_apart stores # clients of cloud stores, with gRPC
 install_apart trac # needs an old setuptools
 install_apart schemathesis # brings a plugin that pytest would load everywhere
 
