@@ -43,9 +43,11 @@ OPERATIONS = {
     ("read", "manage"): (
         *("list_configurations", "show_configuration", "preview_request"),
         *("list_presets", "list_lines", "show_line"),
-        *("list_webhooks", "show_webhook", "list_deliveries"),
+        *("list_webhooks", "show_webhook", "list_deliveries", "show_rotation"),
     ),
     ("manage",): (
+        *("stage_secret", "start_trial", "promote_credentials", "go_back"),
+        *("retire_credentials", "discard_credentials"),
         *("put_configuration", "patch_configuration", "delete_configuration"),
         *("set_secret", "clear_secret"),
         *("put_line", "patch_line", "delete_line"),
@@ -56,6 +58,7 @@ OPERATIONS = {
     ("audit",): ("list_audit",),
     ("data",): ("list_tables", "list_rows", "list_changes"),
     ("send",): (
+        *("test_next_credentials", "probe_previous_credentials"),
         *("test_configuration", "send_get", "send_head", "send_options"),
         *("send_post", "send_put", "send_patch", "send_delete"),
     ),
@@ -318,6 +321,49 @@ def test_the_rate_limit_of_a_configuration_is_a_429(interface: Interface) -> Non
     assert limited.headers["X-Outkey-Cause"] == "rate_limited"
     assert_error(limited, "rate_limited")
     interface.call("DELETE", "configurations/slow")
+
+
+def test_a_program_of_the_provider_brings_the_next_token(
+    interface: Interface,
+) -> None:
+    shown = interface.call("GET", "configurations/acme").json()
+    facts = {
+        "base_url": shown["base_url"],
+        "network": "internal",
+        "authentication_type": "bearer",
+        "verification": {"test_path": "/records/contacts?count=1"},
+    }
+    interface.call("PUT", "configurations/turned", "internal", json=facts)
+    path = "configurations/turned"
+    interface.call("PUT", f"{path}/secrets/token", json={"value": "old-token"})
+    path += "/rotation"
+    assert_error(interface.call("POST", f"{path}/promote"), "rotation_none")
+    wrong = {"value": "wrong-token"}
+    assert interface.call("PUT", f"{path}/secrets/token", json=wrong).status_code == 204
+    failed = interface.call("POST", f"{path}/test", "send")
+    assert (failed.status_code, failed.json()["ok"]) == (200, False)
+    early = interface.call("POST", f"{path}/start", json={"share": 20})
+    assert early.status_code == 409
+    assert_error(early, "rotation_untested")
+    interface.call("PUT", f"{path}/secrets/token", json={"value": "spar-token"})
+    tested = interface.call("POST", f"{path}/test", "send").json()
+    assert (tested["ok"], tested["serial"]) == (True, 2)
+    started = interface.call("POST", f"{path}/start", json={"share": 20}).json()
+    assert (started["done"], started["share"], started["after"]) == ("started", 20, 20)
+    pending = interface.call("PUT", f"{path}/secrets/token", json=wrong)
+    assert pending.status_code == 409
+    assert_error(pending, "rotation_pending")
+    interface.call("POST", f"{path}/back")
+    interface.call("POST", f"{path}/test", "send")
+    promoted = interface.call("POST", f"{path}/promote").json()
+    assert promoted == {"done": "promoted", "configuration": "turned", "serial": 2}
+    assert interface.call("GET", "send/turned/echo", "send").status_code == 200
+    probe = interface.call("POST", f"{path}/probe-old", "send").json()
+    assert (probe["refused"], probe["serial"], probe["status"]) == (True, 1, 401)
+    status = interface.call("GET", path, "read").json()
+    assert status["previous"]["revoked_at"] == probe["at"]
+    assert interface.call("POST", f"{path}/retire").json()["done"] == "retired"
+    interface.call("DELETE", "configurations/turned")
 
 
 def test_a_token_that_is_revoked_stops_at_once(interface: Interface) -> None:

@@ -126,6 +126,14 @@ def test_what_cannot_be_staged_is_refused(
     assert acme("rotation", "status", "acme", "--json").json["state"] == "none"
 
 
+def test_the_end_of_the_next_token_is_staged_and_taken_over(acme: Terminal) -> None:
+    stage(acme, GOOD)
+    stage(acme, "2098-02-01", "token_expires_on")
+    acme("rotation", "test", "acme")
+    acme("rotation", "promote", "acme")
+    assert acme("show", "acme", "--json").json["token_expires_on"] == "2098-02-01"
+
+
 def test_a_next_token_for_another_origin_is_neither_tested_nor_started(
     acme: Terminal, session_spar: Spar
 ) -> None:

@@ -35,6 +35,10 @@ include-path-regex = "/configurations/[{]name[}]"
 exclude-method = "DELETE"
 parameters = { "path.name" = "shop" }
 [[operations]]
+include-path-regex = "/configurations/[{]name[}]/(rotation/)?secrets/"
+exclude-method = "DELETE"
+parameters = { "path.name" = "shop", "path.field" = "token" }
+[[operations]]
 include-path-regex = "/lines/[{]name[}]|/webhooks/[{]name[}]"
 exclude-method = "DELETE"
 parameters = { "path.name" = "contacts" }

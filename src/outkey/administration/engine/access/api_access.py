@@ -125,7 +125,7 @@ class ApiAccess:
         self.token.demand(*scopes)
         match subject:
             case ApiSubject.CONFIGURATION:
-                self._configuration(name)
+                self.configuration(name)
             case ApiSubject.NEW_CONFIGURATION:
                 self._savable(name)
             case ApiSubject.LINE:
@@ -172,7 +172,7 @@ class ApiAccess:
     def show(self, name: str) -> Configuration:
         """Return one configuration."""
         self.token.demand(Scope.READ)
-        return self._configuration(name)
+        return self.configuration(name)
 
     def save(
         self, name: str, facts: Mapping[str, object], *, whole: bool, version: str = ""
@@ -184,7 +184,7 @@ class ApiAccess:
         the one that the program has seen, as an ETag, "" for any.
         """
         self.token.demand(Scope.MANAGE)
-        before = self._savable(name) if whole else self._configuration(name)
+        before = self._savable(name) if whole else self.configuration(name)
         draft = replace(read_draft(name, written_table(name, facts)), is_whole=whole)
         self.application.apply(
             self.administration,
@@ -200,7 +200,7 @@ class ApiAccess:
         `version` is the one that the program has seen, as an ETag, "" for any.
         """
         self.token.demand(Scope.MANAGE)
-        tag = f'"{self._configuration(name).version}"'
+        tag = f'"{self.configuration(name).version}"'
         refuse_other_version(tag, version, CONFIGURATION_DIFFERS)
         self.administration.remove(name, self.application.sync_settings)
 
@@ -212,28 +212,37 @@ class ApiAccess:
         Exactly one of the two is given. Nobody can read a secret here.
         """
         self.token.demand(Scope.MANAGE)
-        seen = self._configuration(name)
+        seen = self.configuration(name)
+        source = self.source_of_secret(field, value, reference)
+        if isinstance(source, Secret):
+            self.administration.set_secret(name, field, source, seen=seen)
+        else:
+            self.administration.set_reference(name, field, source, seen=seen)
+
+    def source_of_secret(
+        self, field: str, value: Secret | None, reference: str | None
+    ) -> Secret | Reference:
+        """Return the value, or the reference if the operator offers it."""
         if value is not None and reference is None:
-            self.administration.set_secret(name, field, value, seen=seen)
-        elif reference is not None and value is None:
+            return value
+        if reference is not None and value is None:
             parsed = parse_reference(reference, field=field)
             self.refuse_reference(parsed, field)
-            self.administration.set_reference(name, field, parsed, seen=seen)
-        else:
-            raise InvalidRequest(
-                Text("the body needs either value or reference"), field="body"
-            )
+            return parsed
+        raise InvalidRequest(
+            Text("the body needs either value or reference"), field="body"
+        )
 
     def clear_secret(self, name: str, field: str) -> None:
         """Delete a secret."""
         self.token.demand(Scope.MANAGE)
-        self._configuration(name)
+        self.configuration(name)
         self.administration.clear_secret(name, field)
 
     def test(self, name: str, subject: Secret | None = None) -> Report:
         """Test a configuration; that sends a request."""
         self.token.demand(Scope.SEND)
-        self._configuration(name)
+        self.configuration(name)
         return self.administration.test(self.application.sender, name, subject)
 
     def preview(
@@ -241,13 +250,13 @@ class ApiAccess:
     ) -> Preview:
         """Return a request with its secrets masked; nothing is sent."""
         self.token.demand(Scope.READ)
-        call = build_call(self._configuration(name), method, path, **content)
+        call = build_call(self.configuration(name), method, path, **content)
         return preview(self.application.sender.context, call)
 
     def limits(self, name: str) -> Limits:
         """Return the limits of a configuration, for both directions of a send."""
         self.token.demand(Scope.SEND)
-        return self._configuration(name).limits
+        return self.configuration(name).limits
 
     def send(self, name: str, request: RelayedRequest) -> Response:
         """Send a request of the caller with a configuration's credentials.
@@ -255,7 +264,7 @@ class ApiAccess:
         The body of a success may be a stream, which the host reads and closes.
         """
         self.token.demand(Scope.SEND)
-        configuration = self._configuration(name)
+        configuration = self.configuration(name)
         body = request.body
         if configuration.is_scripted and not isinstance(body, bytes):
             body = b"".join(body.parts())  # the script signs it
@@ -379,7 +388,8 @@ class ApiAccess:
             return None
         return set(self.application.registry.names_of(records).values())
 
-    def _configuration(self, name: str) -> Configuration:
+    def configuration(self, name: str) -> Configuration:
+        """Return a configuration that the token is for, or UnknownConfiguration."""
         try:
             configuration = self.application.registry.get(name)
         except UnknownConfiguration:  # its hint has names that the token may not see
@@ -392,7 +402,7 @@ class ApiAccess:
         """Return a configuration that may be replaced; None for a new one."""
         if self.token.records is None and not self.application.registry.find([name]):
             return None
-        return self._configuration(name)
+        return self.configuration(name)
 
     def _lines(self) -> list[SyncLine]:
         names = self.names()
@@ -405,7 +415,7 @@ class ApiAccess:
     def _line(self, name: str) -> SyncLine:
         line = self.application.registry.line(name)
         try:
-            self._configuration(line.configuration)
+            self.configuration(line.configuration)
         except UnknownConfiguration:
             raise unknown_line() from None
         return line

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from outkey.administration.engine.editing.changes import check_secret_field
+from outkey.administration.engine.editing.editing import typed_value
 from outkey.foundation.core.errors import Cause, ConfigError, OutkeyError
 from outkey.foundation.core.fields.choices import Grant
+from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import COMPARISON, Change, Tag
 from outkey.sending.core.configuration.anonymous import without_credentials
@@ -28,7 +30,6 @@ from outkey.sending.engine.wire.lockout_guard import LockoutGuard
 
 if TYPE_CHECKING:
     from outkey.administration.engine.editing.administration import Administration
-    from outkey.foundation.core.secret import Secret
     from outkey.foundation.ports.clock import Clock
     from outkey.sending.core.configuration.configuration import Configuration
     from outkey.sending.core.configuration.reference import Reference
@@ -98,6 +99,12 @@ class CredentialRotation:
             check_secret_field(seen, field)
         seen.sets.refuse_staging()
 
+    def stage_entry(self, seen: Configuration, field: str, text: str) -> int:
+        """Store what a user has entered for the next set; return its serial."""
+        if field in COMPANIONS:
+            return self.stage_companion(seen, field, text)
+        return self.stage_secret(seen, field, Secret(text))
+
     def stage_secret(self, seen: Configuration, field: str, secret: Secret) -> int:
         """Store a value for the next set; return its serial."""
         self.refuse_field(seen, field)
@@ -115,6 +122,12 @@ class CredentialRotation:
         from outkey.sending.core.configuration.secret_state import SecretState  # noqa: PLC0415
 
         self.refuse_field(seen, field)
+        if field in COMPANIONS:
+            raise ConfigError(
+                Text("{field} is a setting, which has no reference", field=field),
+                hint=Text("Enter the value itself."),
+                field=field,
+            )
         state = seen.secrets.get(field)
         if state is not None and state.reference == reference:
             raise _in_use(field)
@@ -131,7 +144,7 @@ class CredentialRotation:
         """Store a setting for the next set, such as a user name; return its serial."""
         self.refuse_field(seen, name)
         path = COMPANIONS[name]
-        value = str(BY_PATH[path].parse(text))
+        value = str(BY_PATH[path].parse(typed_value(BY_PATH[path], text)) or "")
         if value == str(VALUE_GETTERS[path](seen) or ""):
             raise _in_use(name)
         return self.rotations.stage_companion(seen, name, value, self._actor).newest

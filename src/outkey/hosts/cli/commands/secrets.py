@@ -116,7 +116,6 @@ def stage_secret(
 
     It is used for nothing until it is tested and promoted: see `outkey rotation`.
     """
-    from outkey.foundation.core.secret import Secret
     from outkey.hosts.cli.commands.rotation import open_rotation
     from outkey.sending.core.configuration.reference import parse_reference
     from outkey.sending.core.configuration.secret_values import refuse_value
@@ -130,12 +129,11 @@ def stage_secret(
     if reference is not None:
         parsed = parse_reference(reference, field=field)
         serial = rotation.stage_reference(seen, field, parsed)
-    elif field in COMPANIONS:
-        serial = rotation.stage_companion(seen, field, read_line(field))
     else:
         refuse_value(field)
-        secret = Secret(read_secret(field, origin))
-        serial = rotation.stage_secret(seen, field, secret)
+        is_plain = field in COMPANIONS
+        text = read_line(field) if is_plain else read_secret(field, origin)
+        serial = rotation.stage_entry(seen, field, text)
     if as_json:
         print_json(
             {

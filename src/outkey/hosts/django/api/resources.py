@@ -11,12 +11,18 @@ from django.urls import URLPattern, URLResolver, register_converter
 from django.urls.converters import StringConverter
 from django.urls.resolvers import RegexPattern
 
-from outkey.hosts.django.api import configurations, editing, synchronization, tables
+from outkey.hosts.django.api import (
+    configurations,
+    editing,
+    rotation,
+    synchronization,
+    tables,
+)
 from outkey.hosts.django.api.field_schemas import field_schemas
 from outkey.hosts.django.api.interface import api
 
 # Those that describe the operations.
-MODULES = (configurations, synchronization, editing, tables)
+MODULES = (configurations, rotation, synchronization, editing, tables)
 
 
 class SegmentConverter(StringConverter):

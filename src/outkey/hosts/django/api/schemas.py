@@ -158,6 +158,101 @@ class ReportSchema(Schema):
     findings: list[FindingSchema]
 
 
+class CredentialSetSchema(Schema):
+    """The credentials in use; never a value."""
+
+    serial: int = Field(examples=[4])
+    fields: list[str] = Field(examples=[["token"]])
+    set_at: datetime | None = Field(examples=["2026-03-01T09:30:00Z"])
+    set_by: str = Field(examples=["cli:ada"])
+
+
+class TestOfSetSchema(Schema):
+    """The last test of the next credentials."""
+
+    at: datetime = Field(examples=["2026-03-01T09:31:00Z"])
+    ok: bool
+    cause: str | None = Field(examples=[None])
+
+
+class NextSetSchema(CredentialSetSchema):
+    """The next credentials, and the results of the requests that tried them."""
+
+    test: TestOfSetSchema | None
+    good: int = Field(examples=[12])
+    refused: int = Field(examples=[0])
+    denied: int = Field(examples=[0])
+    cause: str | None = Field(examples=[None], description="Why they were rejected.")
+
+
+class PreviousSetSchema(CredentialSetSchema):
+    """The credentials before, which are stored for going back."""
+
+    until: datetime | None = Field(examples=["2026-03-08T09:30:00Z"])
+    revoked_at: datetime | None = Field(
+        examples=[None], description="When the API was last seen to refuse them."
+    )
+
+
+class RotationSchema(Schema):
+    """How far a rotation of credentials is."""
+
+    configuration: str = Field(examples=["acme"])
+    state: str = Field(
+        examples=["trial"],
+        description="none, staged, tested, trial, rejected or overlap",
+    )
+    share: int | None = Field(examples=[10])
+    after: int | None = Field(examples=[20])
+    current: CredentialSetSchema
+    next: NextSetSchema | None
+    previous: PreviousSetSchema | None = Field(examples=[None])
+    findings: list[FindingSchema]
+
+
+class NewTrial(StrictSchema):
+    """How much of the requests to try, and after how many successes to promote."""
+
+    share: int | None = Field(
+        default=None, examples=[10], description="Percent; else that of the settings."
+    )
+    after: int | None = Field(
+        default=None, examples=[20], description="Else that of the settings."
+    )
+
+
+class StepOfRotationSchema(Schema):
+    """A step that was done, and the set that it was about."""
+
+    done: str = Field(examples=["promoted"])
+    configuration: str = Field(examples=["acme"])
+    serial: int = Field(examples=[5])
+
+
+class StartedTrialSchema(StepOfRotationSchema):
+    """A trial that was started or changed."""
+
+    share: int = Field(examples=[10])
+    after: int = Field(examples=[20])
+
+
+class ReportOfSetSchema(ReportSchema):
+    """What a test of the next credentials found."""
+
+    serial: int = Field(examples=[5])
+
+
+class ProbeSchema(Schema):
+    """What one request with the previous credentials has proved."""
+
+    configuration: str = Field(examples=["acme"])
+    serial: int = Field(examples=[4])
+    refused: bool | None = Field(description="Null: nothing is proved.")
+    status: int | None = Field(examples=[401])
+    cause: str | None = Field(examples=["invalid_credentials"])
+    at: datetime = Field(examples=["2026-03-01T10:30:00Z"])
+
+
 class LineSchema(Schema):
     """A sync line by its TOML keys."""
 
