@@ -172,6 +172,38 @@ def test_the_next_user_name_belongs_to_the_next_password(
     assert outkey("show", "acme", "--json").json["username"] == "old"
 
 
+def test_credentials_that_are_too_old_are_found_with_the_command_that_helps(
+    acme: Terminal, session_spar: Spar
+) -> None:
+    document = DOCUMENT.format(url=session_spar.url)
+    settings = "[configuration.acme.rotation]\nrotate_after_days = 90\n"
+    assert acme("apply", "-", stdin=document + settings).code == 0
+    assert acme("rotation", "status", "acme", "--json").json["findings"] == []
+    database = acme.home / "data" / "outkey.sqlite3"
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("UPDATE outkey_secretvalue SET set_at = set_at - 91 * 86400")
+    (finding,) = acme("rotation", "status", "acme", "--json").json["findings"]
+    assert (finding["id"], finding["level"]) == ("P-rotation-overdue", "warning")
+    assert finding["configuration"] == "acme"
+    assert finding in acme("doctor", "--json").json["findings"]
+    assert "outkey secret stage acme FIELD" in acme("rotation", "status", "acme").out
+
+
+def test_the_table_says_how_far_each_set_has_got(acme: Terminal) -> None:
+    stage(acme, GOOD)
+    acme("rotation", "test", "acme")
+    acme("rotation", "start", "acme", "--share", "20", "--after", "5")
+    trial = acme("rotation", "status", "acme").out
+    assert "20 % of the requests, until 5 succeed; tested on " in trial
+    acme("rotation", "back", "acme")
+    acme("rotation", "test", "acme")
+    acme("rotation", "promote", "acme")
+    acme("rotation", "probe-old", "acme")
+    overlap = acme("rotation", "status", "acme").out
+    assert "stored until " in overlap
+    assert "; refused on " in overlap
+
+
 def test_a_row_that_was_changed_in_the_database_is_not_used(acme: Terminal) -> None:
     stage(acme, GOOD)
     database = acme.home / "data" / "outkey.sqlite3"

@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 from outkey.administration.core.policy.policy import Policy
+from outkey.administration.core.rotation.status import newest_in_use
 from outkey.foundation.core.endings import Ending
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.fields.choices import (
@@ -36,6 +37,7 @@ from outkey.sending.core.configuration.health import Health
 from outkey.sending.core.configuration.reference import Reference, Store
 from outkey.sending.core.request.addresses import AddressKind, judge_host
 from outkey.sending.core.request.headers import looks_like_credential
+from outkey.sending.core.rotation.credential_sets import ONE_SET, STUCK_AFTER
 
 HOUR_SECONDS = 3_600
 MAX_DAYS = 36_500
@@ -163,12 +165,15 @@ def facts_from_settings(configuration: Configuration) -> ConfigurationFacts:
     )
 
 
-def configuration_posture(facts: ConfigurationFacts) -> list[Finding]:
-    """Return the findings about a configuration, errors first."""
+def configuration_posture(
+    facts: ConfigurationFacts,
+    checks: "Iterable[PostureCheck[ConfigurationFacts]] | None" = None,
+) -> list[Finding]:
+    """Return the findings about a configuration, errors first; by default, all."""
     blocking = facts.policy.blocking.get(facts.environment, ())
     return by_severity(
         finding
-        for check in CONFIGURATION_CHECKS
+        for check in (CONFIGURATION_CHECKS if checks is None else checks)
         for finding in check.findings(facts, blocking, quote(facts.name))
     )
 
@@ -337,6 +342,37 @@ def _is_key_itself(reference: Reference | None) -> bool:
     return KEY_ITSELF.match(reference.place) is not None
 
 
+def _rotation_overdue(facts: ConfigurationFacts) -> list[FindingPlace]:
+    """Find credentials in use that are older than their configuration wants them."""
+    configuration = facts.configuration
+    days = configuration.rotation.rotate_after_days if configuration else None
+    newest = newest_in_use(configuration) if configuration else None
+    if days is None or newest is None or newest.set_at is None:
+        return []
+    is_overdue = facts.now - newest.set_at > days * DAY_SECONDS
+    detail = Text("set on {day}", day=day_of(newest.set_at))
+    return _finding_if(is_overdue, "rotation.rotate_after_days", detail)
+
+
+def _rotation_open(facts: ConfigurationFacts) -> list[FindingPlace]:
+    """Find previous credentials whose time of going back is over."""
+    sets = facts.configuration.sets if facts.configuration else ONE_SET
+    if sets.until is None or not sets.has_ended_overlap(facts.now):
+        return []
+    detail = Text("since {day}", day=day_of(sets.until))
+    return [FindingPlace("rotation.overlap_days", detail)]
+
+
+def _rotation_stuck(facts: ConfigurationFacts) -> list[FindingPlace]:
+    """Find next credentials that wait for a long time, and are not tried."""
+    sets = facts.configuration.sets if facts.configuration else ONE_SET
+    if sets.next is None or sets.trial is not None:
+        return []
+    staged_at = sets.next.set_at
+    detail = Text("set on {day}", day=day_of(staged_at))
+    return _finding_if(facts.now - staged_at >= STUCK_AFTER, None, detail)
+
+
 def _no_rate_limit(configuration: Configuration) -> list[FindingPlace]:
     """Find a configuration without a Rate limit."""
     is_unlimited = configuration.limits.requests_per_minute is None
@@ -434,6 +470,35 @@ def readable_files(facts: InstallationFacts) -> Iterator[FindingPlace]:
         yield FindingPlace(None, name)
 
 
+ROTATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
+    PostureCheck(
+        "P-rotation-overdue",
+        Level.WARNING,
+        "the credentials are older than Rotate after allows",
+        "Get new ones from the API's provider and stage them, while the old ones still"
+        " work: outkey secret stage {name} FIELD.",
+        Area.CREDENTIALS,
+        _rotation_overdue,
+    ),
+    PostureCheck(
+        "P-rotation-open",
+        Level.WARNING,
+        "the previous credentials are still stored after their overlap",
+        "Test those in use (outkey test {name}), revoke the previous ones at the API's"
+        " provider, and destroy them: outkey rotation retire {name}.",
+        Area.CREDENTIALS,
+        _rotation_open,
+    ),
+    PostureCheck(
+        "P-rotation-stuck",
+        Level.NOTICE,
+        "the next credentials have been waiting for a week",
+        "Test and start them: outkey rotation test {name}, then outkey rotation start"
+        " {name}. Or delete them: outkey rotation discard {name}.",
+        Area.CREDENTIALS,
+        _rotation_stuck,
+    ),
+)
 CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
     PostureCheck(
         "P-plain-http",
@@ -525,6 +590,7 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         Area.CREDENTIALS,
         lambda facts: _finding_if(facts.endless, "token_expires_on"),
     ),
+    *ROTATION_CHECKS,
     PostureCheck(
         "P-unprotected",
         Level.WARNING,

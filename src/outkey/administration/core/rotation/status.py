@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from outkey.foundation.core.findings.checks import Finding, finding_facts
 from outkey.foundation.core.moments import iso_or_none
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import (
     PROXY_PASSWORD,
     Configuration,
 )
+from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.rotation.credential_sets import (
     CredentialSet,
     RotationState,
@@ -27,7 +29,7 @@ STATE_WORDS = {
 
 
 def rotation_facts(
-    configuration: Configuration, tally: Tally, now: float, findings: Sequence[object]
+    configuration: Configuration, tally: Tally, now: float, findings: Sequence[Finding]
 ) -> dict[str, object]:
     """Return the status as programs read it; `tally` is that of the trial."""
     sets = configuration.sets
@@ -45,20 +47,27 @@ def rotation_facts(
             "until": iso_or_none(sets.until),
             "revoked_at": iso_or_none(sets.refused_at),
         },
-        "findings": list(findings),
+        "findings": [
+            finding_facts(finding, configuration.name) for finding in findings
+        ],
     }
+
+
+def newest_in_use(configuration: Configuration) -> SecretState | None:
+    """Return the secret of the set in use that was entered last: so old is the set."""
+    states = (configuration.secrets[name] for name in _fields_in_use(configuration))
+    return max(states, key=lambda each: each.set_at or 0.0, default=None)
+
+
+def _fields_in_use(configuration: Configuration) -> list[str]:
+    return [name for name in configuration.secrets if name not in _OUTSIDE]
 
 
 def _current_facts(configuration: Configuration) -> dict[str, object]:
-    states = {
-        name: state
-        for name, state in configuration.secrets.items()
-        if name not in _OUTSIDE
-    }
-    newest = max(states.values(), key=lambda each: each.set_at or 0.0, default=None)
+    newest = newest_in_use(configuration)
     return {
         "serial": configuration.sets.serial,
-        "fields": list(states),
+        "fields": _fields_in_use(configuration),
         "set_at": iso_or_none(newest.set_at) if newest else None,
         "set_by": newest.set_by if newest else "",
     }

@@ -163,10 +163,19 @@ class CredentialRotation:
 
     def status(self, name: str) -> dict[str, object]:
         """Return how far the rotation is, as programs read it."""
+        from outkey.administration.core.findings.posture import (  # noqa: PLC0415
+            ROTATION_CHECKS,
+            configuration_posture,
+            facts_from_settings,
+        )
         from outkey.administration.core.rotation.status import rotation_facts  # noqa: PLC0415
 
         seen = self.rotations.current(name)
-        return rotation_facts(seen, self._tally(seen), self.clock.now(), [])
+        now = self.clock.now()
+        policy = self.administration.policy()
+        facts = replace(facts_from_settings(seen), now=now, policy=policy)
+        findings = configuration_posture(facts, ROTATION_CHECKS)
+        return rotation_facts(seen, self._tally(seen), now, findings)
 
     def _tally(self, seen: Configuration) -> Tally:
         """Return the results of the trial, as the requests of all processes count."""

@@ -7,7 +7,7 @@ have several rows, one for each message.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
 from outkey.foundation.core.errors import OutkeyError
@@ -64,6 +64,11 @@ def error_finding(error: OutkeyError) -> Finding:
     """Return the finding of an error that stops requests."""
     code = f"E-{error.code}"
     return Finding(code, Level.ERROR, error.message, error.hint, error.field)
+
+
+def finding_facts(finding: Finding, configuration: str) -> dict[str, object]:
+    """Return a finding as programs read it, with the configuration it is about."""
+    return asdict(finding) | {"configuration": configuration or None}
 
 
 def merge_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from outkey.foundation.core.findings.checks import finding_facts
 from outkey.hosts.cli.declaring import Commands
 from outkey.hosts.cli.printing.output import (
     exit_code_of,
-    finding_facts,
     print_error,
     print_json,
     print_line,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.findings.checks import Finding
+from outkey.foundation.core.findings.checks import Finding, finding_facts
 from outkey.foundation.core.stored_values import is_odd
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.input import read_text
@@ -16,7 +16,6 @@ from outkey.hosts.cli.printing.finding_commands import with_command
 from outkey.hosts.cli.printing.output import (
     confirm,
     exit_code_of,
-    finding_facts,
     print_done,
     print_error,
     print_findings,

@@ -20,6 +20,7 @@ from outkey.foundation.core.errors import (
     SyncFailed,
     UnknownConfiguration,
 )
+from outkey.foundation.core.findings.checks import finding_facts
 from outkey.foundation.core.moments import iso_moment
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.declaring import Commands
@@ -28,7 +29,6 @@ from outkey.hosts.cli.printing.effects import FirstEffects
 from outkey.hosts.cli.printing.output import (
     confirm,
     exit_code_of,
-    finding_facts,
     print_done,
     print_error,
     print_findings,

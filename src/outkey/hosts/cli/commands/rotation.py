@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,8 @@ from outkey.hosts.cli.session import AsJson, Name, Yes, open_application
 from outkey.hosts.command_host import administration_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from outkey.administration.engine.editing.rotating import CredentialRotation
 
 rotation_app = Commands(
@@ -53,19 +55,51 @@ def status(name: Name, *, as_json: AsJson = False) -> None:
         return
     state = RotationState(str(facts["state"]))
     print_line(f"{name}: {STATE_WORDS[state]}")
-    sets = {part: facts[part] for part in ("current", "next", "previous")}
+    sets: dict[str, Any] = {
+        part: facts[part] for part in ("current", "next", "previous") if facts[part]
+    }
     rows = [
         (
             part,
-            found["serial"],
-            ", ".join(found["fields"]),
-            with_local_times(found["set_at"] or ""),
-            found["set_by"],
+            made["serial"],
+            ", ".join(made["fields"]),
+            with_local_times(made["set_at"] or ""),
+            made["set_by"],
+            "; ".join(map(with_local_times, _progress_of(part, made, facts))),
         )
-        for part, found in sets.items()
-        if isinstance(found, dict)
+        for part, made in sets.items()
     ]
-    print_table(("", "Set", "Fields", "Entered", "By"), rows)
+    print_table(("", "Set", "Fields", "Entered", "By", "So far"), rows)
+    findings: list[Any] = facts["findings"]  # type: ignore[assignment]  # of JSON
+    for finding in findings:
+        message = with_local_times(finding["message"])
+        print_line(f"{finding['level']}: {message}. {finding['hint']}")
+
+
+def _progress_of(
+    part: str, made: Mapping[str, Any], facts: Mapping[str, object]
+) -> Iterator[str]:
+    """Yield how far a set has got, in words."""
+    if part == "previous":
+        yield f"stored until {made['until']}"
+        if made["revoked_at"]:
+            yield f"refused on {made['revoked_at']}"
+    if part != "next":
+        return
+    if facts["share"]:
+        yield f"{facts['share']} % of the requests, until {facts['after']} succeed"
+    if made["test"]:
+        result = "accepted" if made["test"]["ok"] else made["test"]["cause"]
+        yield f"tested on {made['test']['at']}: {result}"
+    counts = [
+        f"{made[result]} {result}"
+        for result in ("good", "refused", "denied")
+        if made[result]
+    ]
+    if counts:
+        yield ", ".join(counts)
+    if made["cause"]:
+        yield f"rejected: {made['cause']}"
 
 
 @rotation_app.command("test")

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.foundation.core.findings.checks import Finding, Level
+from outkey.foundation.core.findings.checks import Finding, Level, finding_facts
 from outkey.foundation.core.text import join_texts
 from outkey.hosts.cli.input import read_reference
 from outkey.hosts.cli.printing.finding_commands import with_command
 from outkey.hosts.cli.printing.output import (
     confirm,
-    finding_facts,
     print_findings,
     print_json,
     print_line,

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from outkey.foundation.core.findings.checks import finding_facts
 from outkey.hosts.cli.printing.output import (
-    finding_facts,
     print_findings,
     print_json,
     print_lines,

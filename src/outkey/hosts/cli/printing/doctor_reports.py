@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from outkey.administration.core.findings.posture import POSTURE_CHECKS
 from outkey.administration.core.operating.checklist import CHECKLIST, CheckedLine
-from outkey.foundation.core.findings.checks import Finding, Level
-from outkey.hosts.cli.printing.output import finding_facts, json_text, visible
+from outkey.foundation.core.findings.checks import Finding, Level, finding_facts
+from outkey.hosts.cli.printing.output import json_text, visible
 from outkey.hosts.cli.printing.times import with_local_times
 from outkey.sending.core.audit.events import Durability
 

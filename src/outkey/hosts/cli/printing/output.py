@@ -3,9 +3,8 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import date
 from typing import TYPE_CHECKING, TypeVar
 
@@ -272,11 +271,6 @@ def _has_numbers(rows: list[list[object]], column: int) -> bool:
 def _cell_width(cell: "RichText") -> int:
     """Return the columns that the longest line of a cell takes."""
     return max(line.cell_len for line in cell.split("\n", allow_blank=True))
-
-
-def finding_facts(finding: Finding, configuration: str) -> Mapping[str, object]:
-    """Return a finding as programs read it."""
-    return asdict(finding) | {"configuration": configuration or None}
 
 
 @contextmanager

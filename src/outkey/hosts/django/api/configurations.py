@@ -10,12 +10,13 @@ from outkey.administration.core.access.api_tokens import Scope
 from outkey.administration.core.access.relay import SUBJECT_HEADER
 from outkey.administration.core.presets.facts import preset_facts
 from outkey.administration.engine.access.api_access import ApiSubject
+from outkey.foundation.core.findings.checks import finding_facts
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.django.api import schemas
 from outkey.hosts.django.api.authentication import granted
 from outkey.hosts.django.api.interface import operation
 from outkey.hosts.django.api.responses import empty_response, json_response
-from outkey.hosts.preview_facts import finding_facts, preview_facts
+from outkey.hosts.preview_facts import preview_facts
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.facts import configuration_facts, summary_facts
 from outkey.sending.engine.connection_test import Report

@@ -6,6 +6,7 @@ from outkey.administration.core.access.api_tokens import Scope
 from outkey.administration.engine.access.api_access import ApiAccess, ApiSubject
 from outkey.administration.engine.access.api_lines import ApiLines, SavedLine
 from outkey.administration.engine.access.api_webhooks import ApiWebhooks
+from outkey.foundation.core.findings.checks import finding_facts
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.django.api import schemas
 from outkey.hosts.django.api.authentication import granted
@@ -20,7 +21,6 @@ from outkey.hosts.django.api.synchronization import (
     WEBHOOKS,
     webhook_response,
 )
-from outkey.hosts.preview_facts import finding_facts
 from outkey.sync.core.line.facts import line_facts
 
 

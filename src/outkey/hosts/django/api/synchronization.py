@@ -12,12 +12,12 @@ from outkey.administration.engine.access.api_webhooks import (
     ApiWebhooks,
     TaggedWebhook,
 )
+from outkey.foundation.core.findings.checks import finding_facts
 from outkey.foundation.core.moments import record_iso
 from outkey.hosts.django.api import schemas
 from outkey.hosts.django.api.authentication import granted
 from outkey.hosts.django.api.interface import operation
 from outkey.hosts.django.api.responses import json_response
-from outkey.hosts.preview_facts import finding_facts
 from outkey.sync.core.line.facts import line_facts, run_facts
 from outkey.sync.core.run.run import RunState
 from outkey.webhooks.core.inbox.inbox import DeliveryState

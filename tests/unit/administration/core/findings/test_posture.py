@@ -15,6 +15,7 @@ from outkey.administration.core.findings.posture import (
     CONFIGURATION_CHECKS,
     INSTALLATION_CHECKS,
     POSTURE_CHECKS,
+    ROTATION_CHECKS,
     ConfigurationFacts,
     InstallationFacts,
     configuration_posture,
@@ -47,6 +48,11 @@ from outkey.sending.core.configuration.health import Health, Summary
 from outkey.sending.core.configuration.reference import Reference, Store
 from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.request.script import ScriptCall
+from outkey.sending.core.rotation.credential_sets import (
+    CredentialSet,
+    CredentialSets,
+    Trial,
+)
 from outkey.testing import configuration
 from outkey.testing.fakes.basic import (
     FakeScripts,
@@ -98,6 +104,17 @@ def referenced(variable: str) -> Configuration:
     return replace(sound(), secrets={"token": SecretState(ORIGIN, reference)})
 
 
+OVERLAP = CredentialSets(2, 2, previous=CredentialSet(1), until=NOW)
+STAGED = CredentialSets(newest=2, next=CredentialSet(2, set_at=NOW - 7 * DAY))
+
+
+ROTATED_DAILY = sound(rotation__rotate_after_days=1).rotation
+
+
+def in_sets(sets: CredentialSets) -> Configuration:
+    return replace(sound(), sets=sets)
+
+
 BY_OAUTH = {"token_source": "oauth2", "oauth2__client_id": "erp"}
 OPEN = {"authentication_type": "none", "token_expires_on": None}
 PLANTED: list[tuple[ConfigurationFacts, str, str | None]] = [
@@ -138,6 +155,14 @@ PLANTED: list[tuple[ConfigurationFacts, str, str | None]] = [
         "token_expires_on",
     ),
     (subject(endless=True), "P-no-expiry", "token_expires_on"),
+    (
+        subject(sound(rotation__rotate_after_days=9)),
+        "P-rotation-overdue",
+        "rotation.rotate_after_days",
+    ),
+    (subject(in_sets(OVERLAP)), "P-rotation-open", "rotation.overlap_days"),
+    (subject(in_sets(STAGED)), "P-rotation-stuck", None),
+    (subject(in_sets(replace(STAGED, cause="tls"))), "P-rotation-stuck", None),
     (subject(sound(**OPEN)), "P-unprotected", "authentication_type"),
     (
         subject(sound(authentication_type="basic", username="u")),
@@ -275,6 +300,11 @@ def test_every_check_has_a_weakness_that_it_finds() -> None:
         sound(**OPEN, network="internal"),
         referenced("ACME_TOKEN"),
         referenced("PRODUCTION_ACME_API_KEY_2027"),
+        sound(rotation__rotate_after_days=10),
+        replace(referenced("ACME_TOKEN"), rotation=ROTATED_DAILY),
+        in_sets(replace(OVERLAP, until=NOW + 1)),
+        in_sets(replace(STAGED, next=CredentialSet(2, set_at=NOW - 6 * DAY))),
+        in_sets(replace(STAGED, trial=Trial(10, 20, NOW - 7 * DAY))),
         replace(
             sound(),
             secrets={"token": SecretState(ORIGIN, Reference(Store.FILE, "/run/x"))},
@@ -315,6 +345,16 @@ def test_doctor_and_monitoring_agree_on_how_near_a_certificate_ends(hours: int) 
         ended.get(kind, kind.replace("S-certificate-ends", "P-certificate"))
         for kind in kinds
     ]
+
+
+def test_what_is_found_about_a_rotation_tells_the_commands_to_run() -> None:
+    waiting = replace(in_sets(STAGED), name="my shop")
+    (finding,) = configuration_posture(subject(waiting), ROTATION_CHECKS)
+    assert finding.message.endswith("for a week: set on 2027-01-08")
+    assert "outkey rotation start 'my shop'" in finding.hint
+    overdue = subject(sound(rotation__rotate_after_days=9), failed=True)
+    (finding,) = configuration_posture(overdue, ROTATION_CHECKS)
+    assert "outkey secret stage acme FIELD" in finding.hint
 
 
 def test_the_worst_comes_first() -> None:
