@@ -187,7 +187,9 @@ def _audit() -> Iterator[str]:
         title = f"`{tag}`" if isinstance(tag, Tag) else "Changes: `api:…` and `keys:…`"
         yield f"## {title}\n"
         yield f"{inspect.getdoc(event)}\n"
-        yield from (f"- `{name}`" for name in event._fields)
+        yield from (f"- `{name}`" for name in event._fields if name != "numbers")
+        if event is Change:
+            yield "- `serial`, `good` and `refused`, of a rotation"
         if event is Intent:
             yield "- `attempt`, the ID that the outcome repeats"
         if event is not Outcome:

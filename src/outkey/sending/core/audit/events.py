@@ -146,7 +146,8 @@ class Intent(NamedTuple):
 
     `purpose` is recorded only of a request that a connection test sends without
     credentials: `comparison`. The actor is known where a program sends with an API
-    token.
+    token. The serial is that of the credentials, from the first rotation on; `sources`
+    are the external stores that they came from.
     """
 
     configuration: str
@@ -202,7 +203,8 @@ class Change(NamedTuple):
     `changes` has the fields with their old and new values, as far as no secret can be
     in them: `changed_values` decides that. `effect` is `created` for a new line or
     secret, and `replaced` for a secret that had a value; failed sign-ins are `counted`.
-    `numbers` are those of a rotation by their names, such as the serial.
+    The serial is that of the credentials that a step of a rotation is about; `good` and
+    `refused` are the results of their trial. Without an actor outkey took the step.
     """
 
     tag: Tag
@@ -212,7 +214,7 @@ class Change(NamedTuple):
     key: str = ""
     changes: tuple[tuple[str, str, str], ...] = ()
     effect: str = ""
-    numbers: tuple[tuple[str, int], ...] = ()
+    numbers: tuple[tuple[str, int], ...] = ()  # of a rotation, by their names
 
     def facts(self) -> dict[str, object]:
         """Return the recorded facts."""
