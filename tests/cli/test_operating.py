@@ -201,6 +201,15 @@ def test_metrics_agree_with_the_audit(served: Served) -> None:
     assert total == len(ended)
 
 
+def test_metrics_have_how_far_a_rotation_has_got(served: Served) -> None:
+    served.outkey("secret", "stage", "acme", "token", stdin="next-token")
+    lines = served.get("/metrics").text.splitlines()
+    staged = 'outkey_rotation_steps_total{configuration="acme",step="staged"} 1.0'
+    assert staged in lines
+    assert 'outkey_rotation_state{configuration="acme",state="staged"} 1.0' in lines
+    served.outkey("rotation", "discard", "acme")
+
+
 def test_metrics_are_for_tokens_and_for_this_machine(served: Served) -> None:
     token = served.outkey(
         "api-token", "create", "prometheus", "--scope", "read"

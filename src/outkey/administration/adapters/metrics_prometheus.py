@@ -1,6 +1,7 @@
 """Metrics in the text format of Prometheus."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
@@ -32,6 +33,7 @@ class MetricsCollector(Collector):
             "outkey", "The version of outkey.", value={"version": self._version}
         )
         yield from _send_metrics(self._metrics.sends)
+        yield from _rotation_metrics(self._metrics)
         yield from _run_metrics(self._metrics)
         yield from _delivery_metrics(self._metrics)
         yield _gauge(
@@ -87,6 +89,31 @@ def _buckets_of(counts: SendCounts) -> list[tuple[str, float]]:
         total += count
         buckets.append((bound, total))
     return buckets
+
+
+def _rotation_metrics(metrics: Metrics) -> Iterator[Metric]:
+    """Yield the metrics of rotated credentials, by configuration."""
+    steps = CounterMetricFamily(
+        "outkey_rotation_steps",
+        "Steps of rotations, such as promoted and refused.",
+        labels=("configuration", "step"),
+    )
+    for configuration, counts in sorted(metrics.sends.items()):
+        _add_all(steps, configuration, counts.rotation_steps)
+    state = GaugeMetricFamily(
+        "outkey_rotation_state",
+        "1 for the state that a rotation has.",
+        labels=("configuration", "state"),
+    )
+    results = GaugeMetricFamily(
+        "outkey_rotation_trial_requests",
+        "Requests with the next credentials, in the trial or the last one.",
+        labels=("configuration", "result"),
+    )
+    for configuration, rotation in sorted(metrics.rotations.items()):
+        state.add_metric([configuration, str(rotation.state)], 1)
+        _add_all(results, configuration, asdict(rotation.tally))
+    yield from (steps, state, results)
 
 
 def _run_metrics(metrics: Metrics) -> Iterator[Metric]:

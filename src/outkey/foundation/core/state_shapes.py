@@ -165,6 +165,7 @@ SHAPES: Mapping[StateKind, Shape] = {
         "sends?": COUNTS,
         "renewals?": COUNTS,
         "refusals?": COUNTS,
+        "rotation_steps?": COUNTS,
         "durations?": list_of(is_count),
         "seconds?": is_time,
     },

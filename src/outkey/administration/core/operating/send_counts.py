@@ -1,4 +1,4 @@
-"""How many requests of a configuration were sent, and how long they took."""
+"""How many requests of a configuration were sent, how long they took, and rotations."""
 
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -14,6 +14,21 @@ BUCKETS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 MILLISECONDS = 1000
 
 
+ROTATION_TAGS = frozenset(
+    {
+        Tag.SECRET_STAGED,
+        Tag.ROTATION_TESTED,
+        Tag.ROTATION_STARTED,
+        Tag.ROTATION_PROMOTED,
+        Tag.ROTATION_REFUSED,
+        Tag.ROTATION_BACK,
+        Tag.ROTATION_RETIRED,
+        Tag.ROTATION_DISCARDED,
+        Tag.ROTATION_PROBED,
+    }
+)
+
+
 @dataclass(slots=True)
 class SendCounts:
     """The counts of one configuration, from the records of the audit."""
@@ -21,6 +36,7 @@ class SendCounts:
     sends: dict[str, int] = field(default_factory=dict)  # by outcome
     renewals: dict[str, int] = field(default_factory=dict)  # of tokens, by outcome
     refusals: dict[str, int] = field(default_factory=dict)  # by the code of the error
+    rotation_steps: dict[str, int] = field(default_factory=dict)
     # How many took no longer than each bound and longer than the one before it; the
     # last is for those that took longer than all bounds.
     durations: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
@@ -37,6 +53,7 @@ class SendCounts:
             "sends": self.sends,
             "renewals": self.renewals,
             "refusals": self.refusals,
+            "rotation_steps": self.rotation_steps,
             "durations": self.durations,
             "seconds": self.seconds,
         }
@@ -51,6 +68,8 @@ class SendCounts:
             add_one(self.renewals, str(record.get("outcome")))
         elif tag == Tag.SEND_REFUSED:
             add_one(self.refusals, str(record.get("code")))
+        elif tag in ROTATION_TAGS:
+            add_one(self.rotation_steps, str(tag).rpartition(":")[2])
 
     def _add_duration(self, milliseconds: object) -> None:
         if not isinstance(milliseconds, int):
@@ -62,4 +81,4 @@ class SendCounts:
         self.seconds += seconds
 
 
-COUNTED_TAGS = frozenset({Tag.SEND_OUTCOME, Tag.TOKEN_OUTCOME, Tag.SEND_REFUSED})
+COUNTED_TAGS = ROTATION_TAGS | {Tag.SEND_OUTCOME, Tag.TOKEN_OUTCOME, Tag.SEND_REFUSED}

@@ -1,6 +1,9 @@
 """Measuring an installation, for all processes that share its database."""
 
-from outkey.administration.core.operating.metrics import Metrics
+from collections.abc import Mapping
+
+from outkey.administration.core.operating.metrics import Metrics, RotationMetrics
+from outkey.administration.core.operating.send_counts import SendCounts
 from outkey.administration.engine.application import Application
 from outkey.administration.engine.operating.counting import SendCounter
 from outkey.administration.engine.operating.workers import count_workers
@@ -14,9 +17,11 @@ def measure(application: Application) -> Metrics:
     states = application.states
     sends = SendCounter(application.audit_trail.rows, states, application.database)
     sends.catch_up()
+    counts = sends.read()
     refused = states.read(StateKind.HOOK_REFUSALS)
     return Metrics(
-        sends=sends.read(),
+        sends=counts,
+        rotations=measure_rotations(application, counts),
         runs=run_counts(states),
         deliveries=count_deliveries(application),
         refused_deliveries={
@@ -29,6 +34,26 @@ def measure(application: Application) -> Metrics:
         open_notices=len(open_notices(application.states)),
         is_sealed=application.keys.is_sealed(),
     )
+
+
+def measure_rotations(
+    application: Application, counts: Mapping[str, SendCounts]
+) -> dict[str, RotationMetrics]:
+    """Return how far the rotations of configurations have got.
+
+    Configurations are read only where a rotation was ever begun.
+    """
+    if not any(count.rotation_steps for count in counts.values()):
+        return {}
+    now = application.clock.now()
+    trials = application.sender.trials
+    return {
+        seen.name: RotationMetrics(
+            seen.sets.state(now), trials.tally(seen) if trials else seen.sets.tally
+        )
+        for seen in application.registry.all()
+        if seen.sets.is_used
+    }
 
 
 def count_deliveries(application: Application) -> dict[str, dict[str, int]]:

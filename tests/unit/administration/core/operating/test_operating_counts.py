@@ -79,6 +79,18 @@ def test_requests_renewals_and_refusals_are_counted_by_outcome() -> None:
     assert counts.refusals == {"paused": 1}
 
 
+def test_steps_of_rotations_are_counted_whoever_takes_them() -> None:
+    setup = Setup()
+    steps = (Tag.SECRET_STAGED, Tag.ROTATION_REFUSED, Tag.SECRET_STAGED)
+    setup.table.records = {
+        number: {"tag": tag, "configuration": "shop", "serial": 2}
+        for number, tag in enumerate(steps, start=1)
+    }
+    setup.counter().catch_up()
+    counts = setup.counter().read()["shop"]
+    assert counts.rotation_steps == {"staged": 2, "refused": 1}
+
+
 def test_a_record_about_something_else_is_not_counted() -> None:
     counts = SendCounts()
     counts.add({"tag": "user:configuration:saved", "outcome": "ok"})

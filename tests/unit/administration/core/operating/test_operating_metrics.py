@@ -13,11 +13,15 @@ from outkey.administration.adapters.metrics_prometheus import (
     write_metrics,
 )
 from outkey.administration.core.access.api_tokens import Scope
-from outkey.administration.core.operating.metrics import Metrics
+from outkey.administration.core.operating.metrics import Metrics, RotationMetrics
 from outkey.administration.core.operating.send_counts import SendCounts
 from outkey.administration.engine.access.api_access import open_access
 from outkey.administration.engine.access.api_tokens import TokenWish
+from outkey.administration.engine.editing.changes import ConfigurationChange
+from outkey.administration.engine.operating.measuring import measure_rotations
 from outkey.foundation.core.errors import ScopeMissing
+from outkey.foundation.core.secret import Secret
+from outkey.sending.core.rotation.credential_sets import RotationState, Tally
 from outkey.sync.core.run.counts import RunCounts
 from outkey.testing import configuration
 from unit.application_in_memory import memory_host
@@ -25,6 +29,7 @@ from unit.application_in_memory import memory_host
 GUIDE = (ROOT / "docs" / "guide" / "production.md").read_text("utf-8")
 EMPTY = Metrics(
     sends={},
+    rotations={},
     runs={},
     deliveries={},
     refused_deliveries={},
@@ -52,10 +57,13 @@ def test_every_measurement_is_written_with_its_labels() -> None:
     sends.durations[0] = 2
     sends.durations[-1] = 1
     sends.seconds = 70.5
+    sends.rotation_steps = {"refused": 1}
+    rejected = RotationMetrics(RotationState.REJECTED, Tally(good=7, refused=1))
     runs = RunCounts(runs={"done": 4}, records={"created": 9}, done_at=1_800_000_000.0)
     metrics = replace(
         EMPTY,
         sends={'sh"op\n': sends},
+        rotations={"crm": rejected},
         runs={"orders": runs, "new": RunCounts()},
         deliveries={"hook": {"failed": 2}},
         refused_deliveries={"hook": {"signature": 6}},
@@ -72,6 +80,12 @@ def test_every_measurement_is_written_with_its_labels() -> None:
     assert samples["outkey_sends_total", (shop, ("outcome", "ok"))] == 3
     assert samples["outkey_token_renewals_total", (shop, ("outcome", "ok"))] == 1
     assert samples["outkey_refused_sends_total", (("code", "paused"), shop)] == 2
+    assert samples["outkey_rotation_steps_total", (shop, ("step", "refused"))] == 1
+    crm = ("configuration", "crm")
+    assert samples["outkey_rotation_state", (crm, ("state", "rejected"))] == 1
+    tried = "outkey_rotation_trial_requests"
+    assert samples[tried, (crm, ("result", "good"))] == 7
+    assert samples[tried, (crm, ("result", "refused"))] == 1
     assert samples[f"{duration}_bucket", (shop, ("le", "0.025"))] == 2
     assert samples[f"{duration}_bucket", (shop, ("le", "60.0"))] == 2
     assert samples[f"{duration}_bucket", (shop, ("le", "+Inf"))] == 3
@@ -140,3 +154,19 @@ def test_a_token_for_all_configurations_may_read_metrics() -> None:
 def test_a_token_for_one_configuration_may_not_read_metrics() -> None:
     with pytest.raises(ScopeMissing):
         metrics_by_token("shop")
+
+
+def test_rotations_are_measured_where_one_was_ever_begun() -> None:
+    host = memory_host()
+    application = host.application
+    for name in ("plain", "shop"):
+        made = configuration(name=name, authentication_type="bearer")
+        change = ConfigurationChange(None, made, secrets={"token": Secret("old")})
+        application.administration("ada").save(change)
+    rotation = application.credential_rotation(application.administration("ada"))
+    rotation.stage_secret(host.registry.get("shop"), "token", Secret("new"))
+    assert measure_rotations(application, {"plain": SendCounts(sends={"ok": 1})}) == {}
+    begun = {"shop": SendCounts(rotation_steps={"staged": 1})}
+    assert measure_rotations(application, begun) == {
+        "shop": RotationMetrics(RotationState.STAGED, Tally())
+    }
