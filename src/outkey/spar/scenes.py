@@ -21,6 +21,7 @@ from outkey.spar.oauth1 import OAUTH1
 from outkey.spar.records import OAuthError
 from outkey.spar.records_api import records
 from outkey.spar.reports import reports
+from outkey.spar.rotation import ROTATION
 from outkey.spar.token_requests import refuse
 
 TOKEN = "spar-token"  # noqa: S105 - made up and public
@@ -354,6 +355,7 @@ SCENES: dict[str, Callable[[Stage], None]] = {
     "records": records,
     "reports": reports,
     "drill": _play_drill,
+    **ROTATION,
     **AUTHORIZATION,
     **LOGINS,
     **OAUTH1,
