@@ -276,8 +276,10 @@ class CredentialSets:
         """
         made = self.next_set()
         state = self.state(now)
+        # A refusal has ended the trial, also where whoever counted it was interrupted.
+        is_proved = bool(tally.good) and not tally.refused
         if state is not RotationState.TESTED and not (
-            state is RotationState.TRIAL and tally.good
+            state is RotationState.TRIAL and is_proved
         ):
             raise RotationUntested(
                 Text("no request proves that the next credentials work"),

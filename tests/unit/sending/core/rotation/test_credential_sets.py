@@ -106,6 +106,11 @@ def test_a_set_is_promoted_after_a_test_or_a_success_and_not_without() -> None:
     assert after_trial.previous == USED
 
 
+def test_a_set_that_was_refused_is_not_promoted_while_its_trial_is_not_ended() -> None:
+    with pytest.raises(RotationUntested):
+        on_trial().promoted(Tally(good=5, refused=1), USED, now=NOW, days=7)
+
+
 def replace_tally(sets: CredentialSets, tally: Tally) -> CredentialSets:
     return CredentialSets.from_facts(
         {**sets.facts(), "tally": [tally.good, tally.refused, tally.denied]}
