@@ -207,7 +207,7 @@ class CredentialRotation:
     def refuse_retiring(self, name: str) -> None:
         """Raise where the previous set may not be destroyed now."""
         seen = self.rotations.current(name)
-        seen.sets.retired(seen.accepted_at)
+        seen.sets.retired(was_accepted=seen.was_accepted)
 
     def retire(self, name: str) -> int:
         """Destroy the previous set; return its serial."""

@@ -129,6 +129,8 @@ class Configuration:
     former_names: tuple[tuple[str, float], ...] = attribute(default=(), compare=False)
     # Whether a test ended, or a request was accepted, since the last change.
     is_proved: bool = attribute(default=False, compare=False)
+    # Whether a test succeeded, or a request was accepted, since the last change.
+    was_accepted: bool = attribute(default=False, compare=False)
     # When the API last accepted a request or a test, as far as that was noted.
     accepted_at: float | None = attribute(default=None, compare=False)
     # Whether a run compared the script with its voucher when it began; later changes

@@ -68,6 +68,14 @@ class Health:
         """Whether a test ended or a request was accepted since the last change."""
         return self.current or self.accepted
 
+    @property
+    def was_accepted(self) -> bool:
+        """Whether a test succeeded, or a request was accepted, since the last change.
+
+        By what was stored and not by moments: a clock may have been set.
+        """
+        return self.accepted or (self.current and not self.cause)
+
     def after_change(self, configuration: Configuration) -> "Health":
         """Return the health after the settings or secrets became these.
 

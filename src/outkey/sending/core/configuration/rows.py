@@ -116,6 +116,7 @@ class ConfigurationRow:
             refused=self.health.refused,
             paused_at=self.health.paused_at,
             is_proved=self.health.is_proved,
+            was_accepted=self.health.was_accepted,
             accepted_at=self.health.accepted_at,
             voucher=voucher,
             seen_voucher=self.seen_voucher,

@@ -310,14 +310,13 @@ class CredentialSets:
             refused_at=None,
         )
 
-    def retired(self, accepted_at: float | None) -> "CredentialSets":
+    def retired(self, *, was_accepted: bool) -> "CredentialSets":
         """Return the sets without the previous one.
 
-        `accepted_at` is when the API last accepted the set in use.
+        `was_accepted`: the API has accepted the set in use, since it is in use.
         """
         self.previous_set()
-        since = self.current_since or 0.0
-        if accepted_at is None or accepted_at < since:
+        if not was_accepted:
             raise RotationUntested(
                 Text("no request since then proves that the credentials in use work"),
                 hint=Text("Test them first: outkey test NAME."),

@@ -202,7 +202,7 @@ class Rotations:
     def retire(self, name: str, by: str) -> int:
         """Destroy the previous set; return its serial."""
         seen = self.current(name)
-        sets = seen.sets.retired(seen.accepted_at)
+        sets = seen.sets.retired(was_accepted=seen.was_accepted)
         serial = seen.sets.previous_set().serial
         self._note(Tag.ROTATION_RETIRED, seen, serial, by)
         self._save(seen, sets)
