@@ -6,17 +6,21 @@ the state of their parents; a list that has ended is replaced by the next.
 
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from outkey.foundation.core.errors import BadResponse, Cause
+from outkey.foundation.core.echo.strict import reveals_secret
+from outkey.foundation.core.errors import BadResponse, Cause, PolicyError, RemoteError
+from outkey.foundation.core.secret import MASK
 from outkey.foundation.core.text import Text
 from outkey.sync.core.line.line import PARENT, Sync
+from outkey.sync.core.mapping.excerpt import excerpt_of
 from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.paging.paging import Position, position_of
 from outkey.sync.core.paging.request_values import RequestValues
 from outkey.sync.core.paging.response import greater_value
 from outkey.sync.core.run.parents import ParentState
-from outkey.sync.core.run.reasons import BAD_PARENT
+from outkey.sync.core.run.reasons import BAD_PARENT, RUN_LIMIT
 from outkey.sync.core.run.run import ParentCounts
 from outkey.sync.engine.pull.page_reader import PageReader
 from outkey.sync.engine.pull.pages import PageEffects, SourcePage
@@ -286,7 +290,8 @@ class Rounds:
         cursor = str(begun.get("cursor", ""))
         opened.pages = reader.read_list(*request, cursor)
         if batch is not None:
-            batch.next = reader.next_request(*request)
+            with self._naming(parent):
+                batch.next = reader.next_request(*request)
         return opened
 
     # ── requests and pages ───────────────────────────────────────────────────────────
@@ -309,16 +314,17 @@ class Rounds:
     def _next_page(self, each: OpenList) -> SourcePage:
         """Return the next page of a list, as a page of the run."""
         is_missing = False
-        try:
-            page = next(each.pages)
-        except BadResponse as error:
-            is_expired = error.cause is Cause.TOKEN_EXPIRED
-            if error.status not in NO_LIST or is_expired:
-                raise
-            is_missing = True
-            # In the middle of a list it may be a fault that passes.
-            ended = Position(ended=True, doubtful=each.has_begun)
-            page = SourcePage([], ended, "", is_suspicious=False)
+        with self._naming(each.parent):
+            try:
+                page = next(each.pages)
+            except BadResponse as error:
+                is_expired = error.cause is Cause.TOKEN_EXPIRED
+                if error.status not in NO_LIST or is_expired:
+                    raise
+                is_missing = True
+                # In the middle of a list it may be a fault that passes.
+                ended = Position(ended=True, doubtful=each.has_begun)
+                page = SourcePage([], ended, "", is_suspicious=False)
         each.has_begun = True
         is_over = page.position.ended
         self._is_doubtful |= is_over and page.position.doubtful
@@ -353,9 +359,35 @@ class Rounds:
         self._upcoming = self._take()
         if self._upcoming is not None and not self._upcoming.is_rejected:
             following = self._upcoming
-            self._reader.request_ahead(
-                following.values, following.since, following.position
-            )
+            with self._naming(following.parent):
+                self._reader.request_ahead(
+                    following.values, following.since, following.position
+                )
+
+    @contextmanager
+    def _naming(self, parent: Parent) -> Iterator[None]:
+        """Name the parent in the error that ends the run at its list."""
+        try:
+            yield
+        except (RemoteError, PolicyError) as error:
+            if error.reason != RUN_LIMIT:  # of the run as a whole
+                message = Text(
+                    "{failure}, in the list of the parent {parent}",
+                    failure=error.message,
+                    parent=self._name_of(parent),
+                )
+                error.replace_message(message)
+                self._progress.note_change(message)
+            raise
+
+    def _name_of(self, parent: Parent) -> str:
+        """Return the key fields of a parent with their values, as may be shown."""
+        fields = {name: parent.values.get(name) for name in self._parents.keys}
+        if reveals_secret(self._progress.guard.secrets(), list(fields.values())):
+            fields = dict.fromkeys(fields, MASK)
+        return ", ".join(
+            f"{name} = {excerpt_of(value)}" for name, value in fields.items()
+        )
 
     def _position(self, pages: int) -> Position:
         """Return where the run stands after so many more pages."""

@@ -57,6 +57,11 @@ class Parents:
             self._sync = ports.configurations.line(self._for_each.line).sync
             self._target = self._sync.target if self._sync else ""
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The fields that tell parents apart."""
+        return self._sync.keys if self._sync is not None else (PARENT_VALUE,)
+
     def first(self) -> Parent | None:
         """Return the first parent; None if there is none."""
         return next(iter(next(self.after("", 1), ())), None)

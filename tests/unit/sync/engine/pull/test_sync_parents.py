@@ -10,7 +10,12 @@ import pytest
 from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.engine.subjects.lines import LineActions
 from outkey.administration.engine.subjects.runs import Synchronization
-from outkey.foundation.core.errors import BadResponse, ConfigError, OutkeyError
+from outkey.foundation.core.errors import (
+    BadResponse,
+    ConfigError,
+    OutkeyError,
+    RedirectBlocked,
+)
 from outkey.foundation.core.text import Text
 from outkey.sending.core.request.message import Request, Response
 from outkey.sync.core.line.line import (
@@ -123,9 +128,10 @@ def shop(
     *,
     orders: tuple[object, ...] = ("a", "b", "c"),
     path: str = PATH,
+    token: str = "t",
 ) -> Shop:
     api = ListApi({"a": items(3), "b": items(1), "c": []} if lists is None else lists)
-    made = fake_sync(PULL, api)
+    made = fake_sync(PULL, api, token=token)
     stored(made, *({"number": order, "name": "x"} for order in orders))
     line = SyncLine("items", "acme", "GET", path, sync)
     made.world.ports.configurations.put_line(line)  # type: ignore[attr-defined]
@@ -215,6 +221,74 @@ def test_another_failure_ends_the_run(status: int) -> None:
     with pytest.raises(BadResponse):
         orders.run()
     assert orders.rows() == [("a", 1), ("a", 2), ("a", 3)]
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+@pytest.mark.parametrize(
+    ("odd", "failure"),
+    [
+        (answer({}, status=500), "the API responded with status 500 (server error)"),
+        (answer("x"), "there is no list of records where the line expects it"),
+        (RedirectBlocked, str(RedirectBlocked().message)),
+    ],
+)
+def test_the_failure_of_a_list_names_its_parent(
+    odd: Response | type[OutkeyError], failure: str, parallel: int
+) -> None:
+    orders = shop(replace(ITEMS, parallel=parallel))
+    answer_to = orders.api
+    transport = orders.made.world.transport
+
+    def respond(request: Request) -> Response | OutkeyError:
+        if "/orders/b/" not in request.target:
+            return answer_to(request)
+        return odd if isinstance(odd, Response) else odd()
+
+    transport.responses = respond
+    with pytest.raises(OutkeyError) as raised:
+        orders.run()
+    words = f"{failure}, in the list of the parent number = b"
+    assert str(raised.value.message) == words
+    (failed,) = orders.made.runs.newest(1, "items")
+    assert [str(note) for note in failed.notes] == [words]
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_a_request_that_cannot_be_made_names_its_parent(parallel: int) -> None:
+    incremental = Incremental("since", "t", lookback="1h")
+    orders = shop(replace(ITEMS, incremental=incremental, parallel=parallel))
+    orders.api.lists["b"] = items(1, t="soon")
+    orders.run()
+    with pytest.raises(OutkeyError) as raised:
+        orders.run()
+    assert raised.value.reason == "not_a_moment"
+    assert raised.value.message.endswith("in the list of the parent number = b")
+
+
+def test_a_parent_with_a_secret_in_its_key_is_not_named() -> None:
+    token = "token-of-the-shop-0815"
+    orders = shop(orders=(f"a{token}",), lists={}, token=token)
+    orders.api.odd = {1: answer({}, status=500)}
+    with pytest.raises(BadResponse) as raised:
+        orders.run()
+    assert raised.value.message.endswith("in the list of the parent number = ***")
+
+
+def test_the_parent_among_values_is_named_by_its_value() -> None:
+    orders = shop(
+        replace(
+            ITEMS,
+            for_each=ForEach(values=("DE",)),
+            mappings=(
+                replace(ITEMS.mappings[0], api="$parent.value"),
+                *ITEMS.mappings[1:],
+            ),
+        ),
+        path="/orders/{parent.value}",
+    )
+    orders.api.odd = {1: answer({}, status=500)}
+    with pytest.raises(BadResponse, match="in the list of the parent value = DE"):
+        orders.run()
 
 
 def test_without_parents_nothing_is_requested() -> None:
