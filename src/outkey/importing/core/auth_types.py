@@ -25,6 +25,7 @@ from outkey.importing.core.token_requests import EXPIRY_PATH, TOKEN_PATH
 from outkey.sending.core.configuration.placeholders import (
     is_placeholder,
     is_secret_parameter,
+    is_secret_value,
 )
 
 # Returns a setting under the first of some names that has a value, "" without one.
@@ -85,7 +86,7 @@ def auth_of_kind(
     if name == "oauth2":
         facts = _oauth2_facts(get)
         if extra:
-            facts = replace(facts, extra=_plain_extra(extra, report))
+            facts = replace(facts, extra=plain_extra(extra, report))
         return oauth2_auth(facts, report)
     if name in MAKERS:
         return MAKERS[name](get)
@@ -316,11 +317,12 @@ def _password_login(facts: OAuth2Facts, report: ImportReport) -> LoginAuth:
     )
 
 
-def _plain_extra(parameters: Mapping[str, str], report: ImportReport) -> dict[str, str]:
+def plain_extra(parameters: Mapping[str, str], report: ImportReport) -> dict[str, str]:
     """Return the extra parameters of a token request that are no secrets."""
     extra = {}
     for name, value in parameters.items():
-        if is_secret_parameter(name) or "{{" in value:
+        is_secret = is_secret_parameter(name) or is_secret_value(value)
+        if is_secret or "{{" in value:
             report.note_dropped(
                 shown_name("parameter", name),
                 Text("a token request takes no other secrets than its own"),

@@ -834,12 +834,78 @@ def test_a_login_may_have_one_url_and_the_usual_name_of_its_token() -> None:
     assert "SessionTokenAuthenticator" not in lost
 
 
-def test_a_key_that_is_written_into_a_manifest_is_to_be_entered() -> None:
-    place = option("X-Key", "header")
-    key = {"type": "ApiKeyAuthenticator", "inject_into": place, "api_token": "k3y9z"}
-    imported = read(stream(requester={"authenticator": key}))
-    assert [*imported.configurations[0].draft.references] == ["header:X-Key"]
+@pytest.mark.parametrize(
+    ("authenticator", "item"),
+    [
+        (
+            {
+                "type": "ApiKeyAuthenticator",
+                "inject_into": option("X-Key", "header"),
+                "api_token": "k3y9z",
+            },
+            "ApiKeyAuthenticator: api_token",
+        ),
+        (
+            {"type": "BearerAuthenticator", "api_token": "k3y9z"},
+            "BearerAuthenticator: api_token",
+        ),
+        (
+            {"type": "OAuthAuthenticator", "client_secret": "k3y9z"},
+            "OAuthAuthenticator: client_secret",
+        ),
+        (
+            {"type": "OAuthAuthenticator", "refresh_token": "k3y9z"},
+            "OAuthAuthenticator: refresh_token",
+        ),
+        (
+            {
+                "type": "OAuthAuthenticator",
+                "refresh_request_headers": {"Authorization": "Basic k3y9z"},
+            },
+            "OAuthAuthenticator: header Authorization",
+        ),
+    ],
+)
+def test_a_credential_that_is_written_into_a_manifest_is_named_and_to_be_entered(
+    authenticator: dict[str, Any], item: str
+) -> None:
+    imported = read(stream(requester={"authenticator": authenticator}))
+    assert "enter it as a secret, and remove it there" in losses(imported)[item]
+    (configuration,) = imported.configurations
+    assert not configuration.secrets
     assert "k3y9z" not in repr(imported)
+
+
+@pytest.mark.parametrize("value", [SECRET, "{{ config['a'] or config['b'] }}", "", "…"])
+def test_an_expression_is_no_credential_that_was_written_down(value: str) -> None:
+    _, lost = draft_with({"type": "BearerAuthenticator", "api_token": value})
+    assert "BearerAuthenticator: api_token" not in lost
+
+
+def test_secrets_of_a_request_for_tokens_are_named() -> None:
+    body = {"assertion": "k3y9z", "plain": "a", "x": SECRET}
+    headers = {"X-Key": "k3y9z", "Accept": "application/json"}
+    draft, lost = draft_with(
+        {
+            "type": "OAuthAuthenticator",
+            "refresh_request_body": body,
+            "refresh_request_headers": headers,
+        }
+    )
+    assert draft.values["oauth2.extra"] == {"plain": "a"}
+    assert {"parameter assertion", "parameter x"} <= lost.keys()
+    assert "OAuthAuthenticator: header X-Key" in lost
+    login = session({"username": "svc", "password": SECRET})
+    login["login_requester"]["request_headers"] = headers
+    _, lost = draft_with(login)
+    assert "SessionTokenAuthenticator: header X-Key" in lost
+    assert "k3y9z" not in repr(lost)
+
+
+def test_the_default_of_a_secret_is_named_and_not_taken() -> None:
+    imported = read(stream())
+    assert "enter it as a secret" in losses(imported)["spec token"]
+    assert "s3cr3t" not in repr(imported)
 
 
 @pytest.mark.parametrize(

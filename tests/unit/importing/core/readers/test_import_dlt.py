@@ -468,9 +468,17 @@ def test_columns_may_be_a_list_and_a_path_a_whole_url() -> None:
                 "type": "oauth2_client_credentials",
                 "access_token_url": "https://id.acme.example/token",
                 "client_id": "app-1",
-                "access_token_request_data": {"scope": "a"},
+                "access_token_request_data": {
+                    "grant_type": "client_credentials",
+                    "scope": "a",
+                    "tenant": "main",
+                },
             },
-            {"oauth2.grant": "client_credentials", "oauth2.scope": "a"},
+            {
+                "oauth2.grant": "client_credentials",
+                "oauth2.scope": "a",
+                "oauth2.extra": {"tenant": "main"},
+            },
             ["client_secret"],
         ),
     ],
@@ -485,3 +493,26 @@ def test_auth_becomes_the_authentication(
 
 def test_auth_without_fields_is_a_loss() -> None:
     assert "auth" in losses(read(resource(), auth={"type": "custom"}))
+
+
+def test_a_secret_of_a_token_request_is_named_and_not_taken() -> None:
+    auth = {
+        "type": "oauth2_client_credentials",
+        "access_token_url": "https://id.acme.example/token",
+        "access_token_request_data": {"assertion": "k3y9z"},
+    }
+    imported = read(resource(), auth=auth)
+    assert "no other secrets" in losses(imported)["parameter assertion"]
+    assert "k3y9z" not in repr(imported)
+
+
+def test_a_secret_in_an_object_of_python_is_named_and_never_shown() -> None:
+    imported = read_import(
+        PYTHON.replace(
+            '{"type": "api_key", "name": "X-Key", "api_key": dlt.secrets["key"]}',
+            'BearerTokenAuth("k3y9z")',
+        ).replace("helper()", 'Key("k3y9z")')
+    )
+    assert "choose its type, enter its secrets" in losses(imported)["auth"]
+    assert "k3y9z" not in repr(imported)
+    assert "k3y9z" not in repr([drafted.line for drafted in imported.lines])

@@ -9,7 +9,7 @@ from outkey.foundation.core.text import Text
 from outkey.importing.core.readers.line_notes import LineNotes
 from outkey.importing.core.readers.manifests.airbyte_auth import read_authenticator
 from outkey.importing.core.readers.manifests.airbyte_streams import StreamReader
-from outkey.importing.core.readers.manifests.common import DescribedLine
+from outkey.importing.core.readers.manifests.common import DescribedLine, note_written
 from outkey.importing.core.readers.manifests.components import Components
 from outkey.importing.core.readers.manifests.expressions import Expression, fill
 from outkey.importing.core.readers.tree import Table, rows, table, text_of
@@ -50,6 +50,7 @@ class Manifest:
         for key in self._tree:
             if key not in _KNOWN:
                 self._drop(key, Text("it is decided while streams are read"))
+        self._note_defaults()
         auth: tuple[Auth, ...] | None = None
         for component in self._stream_components():
             requester = table(_requester(component))
@@ -65,6 +66,13 @@ class Manifest:
             name=name[:100],
             base_url=self._base,
         )
+
+    def _note_defaults(self) -> None:
+        """Note secrets that a user would not have to enter."""
+        for name, schema in _properties(self._tree):
+            if name in self._secrets:
+                item = shown_name("spec", name)
+                note_written(self._report, item, _default_of(schema))
 
     def fill(self, value: object) -> str:
         """Return a text; what a user has to enter stays a variable."""
@@ -156,7 +164,11 @@ def _defaults_of(tree: Table) -> Mapping[str, str]:
     """Return the values that a user need not enter, without secrets."""
     defaults = {}
     for name, schema in _properties(tree):
-        value = text_of(schema.get("const")) or text_of(schema.get("default"))
+        value = _default_of(schema)
         if value and not _is_secret(schema):
             defaults[name] = value
     return defaults
+
+
+def _default_of(schema: Table) -> str:
+    return text_of(schema.get("const")) or text_of(schema.get("default"))

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from outkey.foundation.core.text import Text
-from outkey.importing.core.auth_types import OAuth2Facts, oauth2_auth
+from outkey.importing.core.auth_types import OAuth2Facts, oauth2_auth, plain_extra
+from outkey.importing.core.readers.manifests.common import note_written
 from outkey.importing.core.readers.tree import Table, table, text_of
 from outkey.importing.core.report import ImportReport, shown_name
 from outkey.importing.core.seen import (
@@ -22,6 +23,7 @@ from outkey.sync.core.suggest.names import expression_of
 
 Fill = Callable[[object], str]
 _PLACES = {"request_parameter": "query", "header": "header"}
+_USUAL_HEADERS = frozenset({"accept", "authorization", "content-type"})
 
 
 def read_authenticator(
@@ -54,6 +56,7 @@ def _key(component: Table, fill: Fill, report: ImportReport) -> tuple[Auth, ...]
     kind = text_of(option.get("inject_into")) or "header"
     place = _PLACES.get(kind, "")
     value = fill(component.get("api_token"))
+    note_written(report, "ApiKeyAuthenticator: api_token", value)
     if not name or not place:
         report.note_dropped(
             "ApiKeyAuthenticator", Text("a key is sent in a header or in the query")
@@ -74,7 +77,8 @@ def _around(value: str) -> tuple[str, str, str]:
     return value[: match.start()], match[0], value[match.end() :]
 
 
-def _bearer(_component: Table, _fill: Fill, _report: ImportReport) -> tuple[Auth, ...]:
+def _bearer(component: Table, _fill: Fill, report: ImportReport) -> tuple[Auth, ...]:
+    note_written(report, "BearerAuthenticator: api_token", component.get("api_token"))
     return (TokenAuth(""),)
 
 
@@ -91,9 +95,11 @@ def _oauth2(component: Table, fill: Fill, report: ImportReport) -> tuple[Auth, .
     body = table(component.get("refresh_request_body"))
     extra = {name: fill(value) for name, value in body.items()}
     scope = " ".join(map(fill, names)) or extra.pop("scope", "")
-    is_basic = "authorization" in map(
-        str.lower, table(component.get("refresh_request_headers"))
-    )
+    for setting in ("client_secret", "refresh_token"):
+        note_written(report, f"OAuthAuthenticator: {setting}", component.get(setting))
+    headers = table(component.get("refresh_request_headers"))
+    _note_headers(headers, "OAuthAuthenticator: header", report)
+    is_basic = "authorization" in map(str.lower, headers)
     facts = OAuth2Facts(
         grant=fill(component.get("grant_type")) or "refresh_token",
         token_url=fill(component.get("token_refresh_endpoint")),
@@ -103,9 +109,19 @@ def _oauth2(component: Table, fill: Fill, report: ImportReport) -> tuple[Auth, .
         scope=scope,
         audience=extra.pop("audience", ""),
         client_auth="basic" if is_basic else "",
-        extra={name: value for name, value in extra.items() if "{{" not in value},
+        extra=plain_extra(extra, report),
     )
     return oauth2_auth(facts, report)
+
+
+def _note_headers(headers: Table, place: str, report: ImportReport) -> None:
+    """Note the headers of a request for tokens, which has none of its own here."""
+    for name, value in headers.items():
+        if name.lower() == "authorization":
+            note_written(report, shown_name(place, name), value)
+        elif name.lower() not in _USUAL_HEADERS:
+            why = Text("a request for tokens has no headers of its own")
+            report.note_dropped(shown_name(place, name), why)
 
 
 def _session(component: Table, fill: Fill, report: ImportReport) -> tuple[Auth, ...]:
@@ -114,6 +130,8 @@ def _session(component: Table, fill: Fill, report: ImportReport) -> tuple[Auth, 
     url = fill(requester.get("url") or requester.get("url_base")).rstrip("/")
     if path := fill(requester.get("path")):
         url = f"{url}/{path.lstrip('/')}"
+    headers = table(requester.get("request_headers"))
+    _note_headers(headers, "SessionTokenAuthenticator: header", report)
     filled = {name: fill(value) for name, value in table(body).items()}
     request = SeenRequest(url, "POST", body=json.dumps(filled), has_body=True)
     auth = token_auth(request, report)

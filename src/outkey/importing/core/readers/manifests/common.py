@@ -10,8 +10,10 @@ from outkey.foundation.core.text import Text
 from outkey.importing.core.readers.line_notes import LineNotes
 from outkey.importing.core.readers.openapi_schemas import Example
 from outkey.importing.core.readers.record_fields import note_cut, record_fields
-from outkey.importing.core.readers.tree import Table, table
+from outkey.importing.core.readers.tree import Table, table, text_of
+from outkey.importing.core.report import ImportReport
 from outkey.importing.core.seen import SeenRequest
+from outkey.sending.core.configuration.placeholders import is_placeholder
 from outkey.sync.core.line.fields import MAPPING_FIELDS
 from outkey.sync.core.line.line import FieldMapping, Transform
 from outkey.sync.core.line.table import written_table
@@ -189,6 +191,19 @@ def filled_document(
     if isinstance(value, list):
         return [filled_document(part, fill_text, depth + 1) for part in value]
     return fill_text(value) if isinstance(value, str) else value
+
+
+def note_written(report: ImportReport, item: str, value: object) -> None:
+    """Note a credential that stands in a manifest itself: it is not taken from there.
+
+    An expression is not one.
+    """
+    text = text_of(value)
+    if "{{" not in text and "{%" not in text and not is_placeholder(text):
+        why = Text(
+            "it is written into the document: enter it as a secret, and remove it there"
+        )
+        report.note_dropped(item, why)
 
 
 def note_keys(notes: LineNotes, keys: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.foundation.core.toml.parsing import parse_toml
-from outkey.importing.core.auth_types import OAuth2Facts, oauth2_auth
+from outkey.importing.core.auth_types import OAuth2Facts, oauth2_auth, plain_extra
 from outkey.importing.core.readers.line_notes import LineNotes
 from outkey.importing.core.readers.manifests.common import DescribedLine
 from outkey.importing.core.readers.manifests.dlt_resources import (
@@ -171,8 +171,7 @@ class Source:
         elif kind == "oauth2_client_credentials":
             credentials = self._oauth2(settings)
         else:
-            why = Text("outkey does not have this kind of authentication")
-            self._report.note_dropped("auth", why)
+            self._report.note_dropped("auth", _refusal(value))
         return credentials
 
     def _oauth2(self, settings: Table) -> tuple[Auth, ...]:
@@ -180,6 +179,7 @@ class Source:
             name: text_of(value)
             for name, value in table(settings.get("access_token_request_data")).items()
         }
+        data.pop("grant_type", "")
         facts = OAuth2Facts(
             grant="client_credentials",
             token_url=text_of(settings.get("access_token_url")),
@@ -187,8 +187,16 @@ class Source:
             client_secret=_entered(settings.get("client_secret")),
             scope=data.pop("scope", ""),
             audience=data.pop("audience", ""),
+            extra=plain_extra(data, self._report),
         )
         return oauth2_auth(facts, self._report)
+
+
+def _refusal(value: object) -> Text:
+    """Return why an authentication is not taken over."""
+    if isinstance(value, dict):
+        return Text("outkey does not have this kind of authentication")
+    return Text("it is an object, not a dictionary: choose its type, enter its secrets")
 
 
 def _key(settings: Table) -> Auth:

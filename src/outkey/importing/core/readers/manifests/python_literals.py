@@ -102,6 +102,10 @@ def _name_of(node: ast.expr) -> str:
             return node.attr[:80]
         case ast.Subscript(slice=ast.Constant(value=str() as name)):
             return _NAME.sub("_", name)[:80] or "value"
-        case ast.Call(args=[ast.Constant(value=str() as name), *_]):
+        # The argument of another call may be the secret itself.
+        case ast.Call(
+            func=ast.Attribute(attr="get" | "getenv") | ast.Name(id="getenv"),
+            args=[ast.Constant(value=str() as name), *_],
+        ):
             return _NAME.sub("_", name)[:80] or "value"
     return "value"
