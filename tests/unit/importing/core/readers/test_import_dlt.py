@@ -454,6 +454,11 @@ def test_columns_may_be_a_list_and_a_path_a_whole_url() -> None:
             ["query:k"],
         ),
         (
+            {"type": "api_key", "api_key": "{{key}}", "location": "param", "name": "k"},
+            {},
+            ["query:k"],
+        ),
+        (
             {"type": "api_key", "api_key": "{{key}}"},
             {"authentication_type": "bearer", "token_prefix": ""},
             ["token"],

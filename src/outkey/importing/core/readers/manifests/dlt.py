@@ -203,6 +203,7 @@ def _key(settings: Table) -> Auth:
     """Return a key in a header, in the query or in a cookie."""
     name = text_of(settings.get("name")) or "Authorization"
     place = text_of(settings.get("location")) or "header"
+    place = "query" if place == "param" else place  # two names of dlt for one place
     secret = _entered(settings.get("api_key"))
     if name.lower() == "authorization" and place == "header":
         return TokenAuth(secret, "")
