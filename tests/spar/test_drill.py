@@ -18,7 +18,7 @@ from outkey.hosts.drill.drill import (
     not_exercised,
     speed_of,
 )
-from outkey.hosts.drill.scenarios import SCENARIOS, concerning
+from outkey.hosts.drill.scenarios import SCENARIOS, concerning, has_set
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.secret_state import SecretState
@@ -115,6 +115,12 @@ COUNTS = {
     "token-short": ((0, 0), (3, 3)),
     "token-rotation": ((0, 0), (5, 3)),
     "token-revoked": ((0, 0), (3, 2)),
+    # Four, and two of the test: with the next credentials, and without any.
+    "rotation-works": ((6, 0), (6, 1)),
+    # After a refusal the request is sent once more, and first with a new token.
+    "rotation-refused-later": ((7, 0), (8, 3)),
+    "rotation-locked": ((7, 0), (8, 3)),
+    "rotation-refused": ((5, 0), (6, 3)),
 }
 
 
@@ -176,9 +182,10 @@ def test_every_request_has_credentials_and_none_goes_elsewhere(
 ) -> None:
     for one in drilled[method]:
         assert one.requests.elsewhere == 0
-        assert (one.requests.without_credentials == 0) == (
-            method != "none" or one.requests.authenticated > 0
-        )
+        # A test of next credentials sends one request without any.
+        expected = int(bool(one.scenario.ends))
+        if method != "none":
+            assert one.requests.without_credentials <= expected
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -190,6 +197,8 @@ def test_only_these_scenarios_are_worth_a_warning(
     }
     of_tokens = {"expired-403"} if METHODS[method].sends_token else set()
     of_tokens |= {"token-expired"} if method == "bearer" else set()
+    of_sets = {"rotation-switch", "rotation-error-in-200"}
+    of_tokens |= of_sets if has_set(METHODS[method]) else set()
     assert warned == {"error-in-200"} | of_tokens
 
 
@@ -255,6 +264,22 @@ def test_403_is_known_for_an_expired_token_where_the_configuration_says_so() -> 
     )
     assert (played.verdict, played.outcomes) == (DrillVerdict.OK, ("answered",))
     assert tuple(played.requests) == (2, 0, 0, 2)
+
+
+def test_wrong_credentials_are_not_promoted_where_a_marker_knows_them() -> None:
+    marked = BEARER | {"verification.expired_marker": "invalid_auth"}
+    played = only(build("acme", marked), "rotation-error-in-200")
+    assert (played.verdict, played.outcomes) == (DrillVerdict.OK, ("answered",) * 4)
+    refused = BEARER | {"verification.forbidden_means_expired": True}
+    played = only(build("acme", refused), "rotation-forbidden")
+    assert (played.verdict, played.outcomes) == (DrillVerdict.OK, ("answered",) * 4)
+
+
+def test_both_secrets_of_a_client_share_its_refresh_token() -> None:
+    values = OAUTH2 | {"oauth2.grant": "refresh_token"}
+    secrets = stored("client_secret", "refresh_token")
+    played = only(build("acme", values, secrets=secrets), "rotation-works")
+    assert (played.verdict, played.requests.token) == (DrillVerdict.OK, 1)
 
 
 def test_what_cannot_be_built_is_said_as_an_error() -> None:
@@ -340,6 +365,18 @@ def test_a_failure_although_all_is_well_is_bad(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("outkey.spar.authority.Authority.access", lambda *_: None)
     played = only(METHODS["client credentials"], "works")
     assert (played.verdict, played.status) == (DrillVerdict.BAD, 401)
+
+
+def test_a_trial_that_does_not_end_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "outkey.sending.engine.rotation.trial.Trials._has_ended", lambda *_: False
+    )
+    played = only(METHODS["bearer"], "rotation-refused-later")
+    assert played.verdict is DrillVerdict.WARN
+    assert "ended otherwise" in played.meaning
+    assert only(METHODS["bearer"], "rotation-works").verdict is DrillVerdict.BAD
 
 
 # ── the scenes ────────────────────────────────────────────────────────────────────────

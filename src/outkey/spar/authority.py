@@ -60,6 +60,7 @@ class Authority:
     def __init__(self) -> None:
         self._lock = RLock()
         self._clients = {CLIENT: CLIENT_SECRET, PUBLIC_CLIENT: ""}
+        self._next_secrets: dict[str, str] = {}  # as good as the others
         self._families: list[Family] = []
         self._refresh: dict[str, Refresh] = {}
         self._access: dict[str, Access] = {}
@@ -104,6 +105,11 @@ class Authority:
         with self._lock:
             self._clients[client] = secret
 
+    def add_next_secret(self, client: str, secret: str) -> None:
+        """Accept another secret, or key, of a client besides the one it has."""
+        with self._lock:
+            self._next_secrets[client] = secret
+
     def enrol(self, client: str) -> str:
         """Register a client that signs, and return its private key."""
         self.add_client(client, new_key())
@@ -147,16 +153,24 @@ class Authority:
     def authenticate(self, client: str, secret: str) -> None:
         """Refuse a client that is unknown or has another secret."""
         with self._lock:
-            expected = self._clients.get(client)
-        if expected is None or not hmac.compare_digest(
-            expected.encode(), secret.encode()
-        ):
+            secrets = self._secrets_of(client)
+        matches = [
+            hmac.compare_digest(expected.encode(), secret.encode())
+            for expected in secrets
+        ]
+        if not any(matches):
             raise OAuthError("invalid_client", "Unknown client or wrong secret", 401)
+
+    def _secrets_of(self, client: str) -> list[str]:
+        known = (self._clients.get(client), self._next_secrets.get(client))
+        return [secret for secret in known if secret is not None]
 
     def check_assertion(self, client: str, assertion: str, audience: str) -> None:
         """Refuse an assertion of another client, or a repeated one (RFC 7523 §3)."""
         with self._lock:
-            claims = claims_of(assertion, self._clients.get(client, ""))
+            secrets = self._secrets_of(client) or [""]
+            found = (claims_of(assertion, secret) for secret in secrets)
+            claims = next(filter(None, found), {})
             is_for_us = str(claims.get("aud", "")).startswith(audience)
             is_of_client = claims.get("sub") == client
             number = str(claims.get("jti"))

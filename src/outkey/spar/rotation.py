@@ -84,13 +84,8 @@ def _set_of(headers: Mapping[str, str]) -> str:
 def _refuse(stage: Stage, status: int) -> None:
     if status == 200:  # as Slack refuses
         stage.respond(200, {"ok": False, "error": "invalid_auth"})
-    elif status == 403:
-        stage.respond(403, {"error": "forbidden"})
     else:
-        challenge = 'Bearer realm="spar", error="invalid_token"'
-        stage.respond(
-            status, {"error": "unauthorized"}, ("WWW-Authenticate", challenge)
-        )
+        stage.respond(status, {"error": "forbidden" if status == 403 else "refused"})
 
 
 def _welcome(stage: Stage, name: str) -> None:

@@ -9,7 +9,7 @@ all seconds here are those of production.
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import replace
@@ -25,8 +25,16 @@ from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.errors import OutkeyError, SecretMissing
 from outkey.foundation.core.fields.choices import BodyFormat, ClientAuth, Grant
 from outkey.foundation.core.secret import Secret
+from outkey.hosts.drill.rotating import (
+    NEXT_VERSION,
+    RotatedCopies,
+    begin_trial,
+    staged_copy,
+    trials_of,
+    version_in,
+    with_set_named,
+)
 from outkey.hosts.drill.scenarios import Scenario
-from outkey.sending.adapters.configurations_memory import MemoryConfigurations
 from outkey.sending.adapters.permits_leased import LeasedPermits
 from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from outkey.sending.adapters.tokens.signer_jose import JoseSigner
@@ -46,7 +54,7 @@ from outkey.sending.engine.exchange.sender import Ports, Sender
 from outkey.sending.engine.gateway import Gateway
 from outkey.sending.ports.sending import Scripts
 from outkey.spar import Arrival, Spar
-from outkey.spar.records import SCOPE
+from outkey.spar.records import SCOPE, new_key
 
 _LONGEST = 3.0  # real seconds of a call that uses up its total timeout
 # Real seconds of silence, since a busy machine is not a silent API.
@@ -54,6 +62,7 @@ _SHORTEST_WAIT = 0.5
 _LOGIN_SCENES = "/login/"
 _SLACK = 1.5  # real seconds that a busy machine may be late
 _AT_ONCE = 6
+TEST_REQUESTS = 3  # with the next credentials, once more if refused, and without any
 _MEBIBYTES = 4
 # Any faster, and there would be no time for the response to a token request.
 _MAX_SECONDS = 60.0
@@ -187,12 +196,18 @@ def _play_scenario(
     ):
         copy = _copy_for(configuration, scenario, spar)
         values = {name: tools.made_up_secret(name) for name in copy.secrets}
+        made_up = MadeUpSecrets(values, copy, spar)
+        if scenario.ends:
+            copy = staged_copy(copy)
+            made_up.add_next(
+                {name: tools.made_up_secret(f"next {name}") for name in values}, copy
+            )
         run = ScenarioRun(
             copy=copy,
             scenario=scenario,
             spar=spar,
             transport=transport,
-            made_up=MadeUpSecrets(values, copy, spar),
+            made_up=made_up,
             scripts=tools.scripts,
         )
         return run.play()
@@ -221,6 +236,14 @@ def _copy_for(
             _MEBIBYTES, configuration.limits.response_mebibytes
         ),
     }
+    if scenario.ends:
+        values |= {
+            "verification.test_path": scenario.path,
+            "verification.test_method": scenario.method,
+            "verification.test_body": "",
+            "verification.accepted_statuses": "200-299",
+            "rotation.automatic": True,
+        }
     if configuration.uses_oauth2:
         values |= _oauth2_values(configuration, origin + scenario.endpoint)
     if configuration.uses_login:
@@ -275,6 +298,8 @@ class MadeUpSecrets:
 
     def __init__(self, values: dict[str, str], copy: Configuration, spar: Spar) -> None:
         self.values = values
+        self._authority = spar.authorization
+        self._next: dict[str, str] = {}
         if not copy.uses_oauth2:
             return
         settings = copy.oauth2
@@ -288,16 +313,38 @@ class MadeUpSecrets:
         scope = settings.scope or SCOPE
         self.values["refresh_token"] = authority.seed_refresh(settings.client_id, scope)
 
+    def add_next(self, values: dict[str, str], copy: Configuration) -> None:
+        """Add the secrets of a next set; the authorization server accepts both."""
+        self._next = values
+        if not copy.uses_oauth2:
+            return
+        settings = copy.oauth2
+        if settings.client_auth is ClientAuth.PRIVATE_KEY_JWT:
+            values["client_secret"] = new_key()
+        self._authority.add_next_secret(
+            settings.client_id, values.get("client_secret", "")
+        )
+
     def open(
-        self, _configuration: Configuration, field: str, _reads: object = None
+        self, configuration: Configuration, field: str, _reads: object = None
     ) -> Secret:
         """Return a made-up secret."""
-        if field not in self.values:
+        is_next = version_in(configuration, field) == NEXT_VERSION
+        values = self._next if is_next else self.values
+        if field not in values:
             raise SecretMissing(field=field)
-        return Secret(self.values[field])
+        return Secret(values[field])
+
+    def all(self) -> Iterator[tuple[str, str]]:
+        """Yield the names and values of all sets."""
+        yield from self.values.items()
+        yield from self._next.items()
 
     def refuse_changed_settings(self, configuration: Configuration) -> None:
         """Refuse nothing: a copy with made-up secrets is stored nowhere."""
+
+    def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
+        """Vouch for nothing: nobody else changes the copy."""
 
 
 # ── time ──────────────────────────────────────────────────────────────────────────────
@@ -343,7 +390,7 @@ class FastTransport(SocketTransport):
             read_timeout=max(_SHORTEST_WAIT, route.read_timeout / self.speed),
             time_left=route.time_left / self.speed,
         )
-        return super().send(request, faster)
+        return super().send(with_set_named(request, route.partition), faster)
 
 
 class NoAudit:
@@ -396,9 +443,10 @@ class ScenarioRun:
         self._secrets = made_up
         self._clock = FastClock(transport.speed)
         self._status: int | None = None
+        self._copies = RotatedCopies([copy])
         ports = Ports(
             threads=SystemThreads(),
-            configurations=MemoryConfigurations([copy]),
+            configurations=self._copies,
             secrets=self._secrets,
             transport=transport,
             resolver=SystemResolver(),
@@ -410,7 +458,10 @@ class ScenarioRun:
             scripts=scripts,
             paths=PathsOnDemand(),
         )
-        self._gateway = Gateway(Sender(ports))
+        trials = trials_of(self._copies, made_up, ports)
+        self._rotations = trials.rotations
+        self._sender = Sender(ports, trials)
+        self._gateway = Gateway(self._sender)
         secret_rows = {row.key for row in copy.headers if row.secret}
         preview = self._gateway.preview(copy.name, scenario.method, scenario.path)
         self._credentials = {
@@ -424,12 +475,14 @@ class ScenarioRun:
         """Make the calls and judge their outcome."""
         scenario = self._scenario
         started = self._clock.monotonic()
+        if scenario.ends:
+            begin_trial(self._copy.name, self._sender, self._rotations, scenario.calls)
         outcomes = tuple(self._outcome(number) for number in range(scenario.calls))
         seconds = self._clock.monotonic() - started
         requests = self._requests()
         problem = next(self._problems(requests, seconds), "")
         is_expected = {*outcomes} <= {*scenario.good, "answered"}
-        is_good = is_expected and outcomes[-1] in scenario.good
+        is_good = is_expected and outcomes[-1] in scenario.good and self._ends_well()
         verdict = DrillVerdict.OK if is_good else DrillVerdict.WARN
         if problem or (scenario.works and not is_good):
             verdict = DrillVerdict.BAD
@@ -444,6 +497,12 @@ class ScenarioRun:
             verdict=verdict,
             meaning=f"{summary}. {comment}",
         )
+
+    def _ends_well(self) -> bool:
+        """Whether a rotation ends as it should; true where there is none."""
+        ends = self._scenario.ends
+        sets = self._copies.get(self._copy.name).sets
+        return not ends or sets.state(self._clock.now()) in ends
 
     def _outcome(self, number: int) -> str:
         if number:
@@ -489,14 +548,16 @@ class ScenarioRun:
                 f"LEAK: a credential was sent to {leak.server} {leak.path}, where it"
                 " does not belong."
             )
-        if self._credentials and requests.without_credentials:
-            count = requests.without_credentials
+        # A test of the next credentials sends one request without any, on purpose.
+        count = requests.without_credentials - bool(self._scenario.ends)
+        if self._credentials and count > 0:
             sent = "1 request was" if count == 1 else f"{count} requests were"
             yield f"{sent} sent WITHOUT CREDENTIALS."
         if self._spar.authorization.counts().reuses:
             yield "A refresh token was used twice, which providers treat as theft."
         scenario = self._scenario
         request_limit = scenario.calls * scenario.allowed.requests(self._copy)
+        request_limit += TEST_REQUESTS if scenario.ends else 0
         request_count = requests.authenticated + requests.without_credentials
         for what, count, limit in (
             ("requests", request_count, request_limit),
@@ -537,7 +598,7 @@ class ScenarioRun:
         names = SECRETS_OF_LOGIN if self._copy.uses_login else SENT_TO_TOKEN_URL
         secrets_in_text = {
             name in names
-            for name, value in self._secrets.values.items()
+            for name, value in self._secrets.all()
             if Secret(value).occurs_in(text)
         }
         return secrets_in_text | {kind == "rt" for kind in _ISSUED.findall(text)}

@@ -9,7 +9,9 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
+from outkey.administration.engine.editing.rotating import OUTSIDE_OF_SETS
 from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.rotation.credential_sets import RotationState
 from outkey.sending.engine.exchange.exchange import MAX_HOPS
 
 
@@ -21,6 +23,7 @@ class Allowed(Enum):
     RETRIES = "one and the retries"
     REPLAY = "one, and one more with a renewed token"
     HOPS = "one and the redirects at the same origin"
+    TRIAL = "one and the retries, and after a refusal one more with the other set"
 
     def requests(self, configuration: Configuration) -> int:
         """Return the number for a configuration."""
@@ -29,6 +32,7 @@ class Allowed(Enum):
             Allowed.RETRIES: 1 + configuration.limits.retries,
             Allowed.REPLAY: 2 if configuration.fetches_token else 1,
             Allowed.HOPS: 1 + MAX_HOPS,
+            Allowed.TRIAL: 3 + configuration.limits.retries,
         }
         return numbers.get(self, 1)
 
@@ -43,6 +47,14 @@ _entered_token: Concerns = attrgetter("sends_entered_token")
 def needs_consent(configuration: Configuration) -> bool:
     """Whether a user must agree before there is a token."""
     return configuration.uses_oauth2 and configuration.oauth2.needs_consent
+
+
+def has_set(configuration: Configuration) -> bool:
+    """Whether a configuration has secrets that a rotation replaces."""
+    names = {*configuration.secrets, *configuration.needed_secrets()}
+    rows = (*configuration.headers, *configuration.query)
+    names |= {row.secret_field for row in rows if row.secret}
+    return bool(names - {*OUTSIDE_OF_SETS, "client_key"})
 
 
 class Scenario(NamedTuple):
@@ -69,6 +81,8 @@ class Scenario(NamedTuple):
     tls: bool = False
     silent: bool = False  # so that the read timeout ends it
     works: bool = False  # whether nothing could excuse a failure
+    # The next credentials are tested and tried; how far that may have got in the end.
+    ends: tuple[RotationState, ...] = ()
 
 
 # Endless scenes last longer than any timeout of a drill.
@@ -111,6 +125,14 @@ _no_token = partial(
 )
 _got_token = partial(
     Scenario, concerns=_oauth2, advice="A valid token should have been obtained."
+)
+_rotation = partial(
+    Scenario,
+    calls=4,
+    token_requests=8,
+    allowed=Allowed.TRIAL,
+    concerns=has_set,
+    advice="The rotation should have ended otherwise: see outkey rotation status.",
 )
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
@@ -430,6 +452,93 @@ SCENARIOS: tuple[Scenario, ...] = (
         calls=2,
         endpoint="/oauth/token?skew=600",
         meaning="Makes no difference.",
+    ),
+    _rotation(
+        "rotation-works",
+        "The old and the new credentials are accepted.",
+        "/rotation/both",
+        works=True,
+        ends=(RotationState.OVERLAP,),
+        meaning=(
+            "The new ones are used for all requests after enough successes; the old"
+            " ones can be taken back."
+        ),
+    ),
+    _rotation(
+        "rotation-late",
+        "The old credentials are revoked, and work for a while.",
+        "/rotation/late?after=1",
+        ends=(RotationState.OVERLAP,),
+        meaning=(
+            "No request needs them any more; outkey rotation probe-old tells when they"
+            " are refused."
+        ),
+    ),
+    _rotation(
+        "rotation-switch",
+        "Only the old credentials are accepted, and from one moment only the new ones.",
+        "/rotation/switch?after=3",
+        (),
+        ends=(RotationState.STAGED,),
+        advice=(
+            "The new ones cannot be tested before that, and requests fail from then on:"
+            " stage them, change them at the provider, and promote them at once."
+        ),
+    ),
+    _rotation(
+        "rotation-refused",
+        "The new credentials are wrong.",
+        "/rotation/refused",
+        ends=(RotationState.STAGED,),
+        meaning="The test fails, and no other request uses them.",
+    ),
+    _rotation(
+        "rotation-refused-later",
+        "The new credentials are accepted once, then refused by 401.",
+        "/rotation/refused?after=1",
+        ends=(RotationState.REJECTED,),
+        meaning=(
+            "The first refusal ends the trial, and that request is sent once more with"
+            " the old ones; the caller does not notice."
+        ),
+    ),
+    _rotation(
+        "rotation-forbidden",
+        "The new credentials are accepted once, then refused by 403.",
+        "/rotation/refused?after=1&status=403",
+        ("insufficient_permissions", "answered"),
+        ends=(RotationState.TRIAL, RotationState.REJECTED),
+        meaning=(
+            "Not promoted: a right may be missing. The share of the requests that"
+            " tries them gets the 403, unless it means expired."
+        ),
+    ),
+    _rotation(
+        "rotation-error-in-200",
+        "The new credentials are accepted once, then 200 with an error in the body.",
+        "/rotation/refused?after=1&status=200",
+        ends=(RotationState.REJECTED,),
+        meaning="Recognized by the Expired marker, and rejected.",
+        advice=(
+            "Treated as a success, so that wrong credentials are promoted; if this API"
+            " responds so, enter the Expired marker."
+        ),
+    ),
+    _rotation(
+        "rotation-locked",
+        "The new credentials are wrong, and three refusals lock the account.",
+        "/rotation/locked?after=1",
+        ends=(RotationState.REJECTED,),
+        meaning="They are tried once, so that the account is not locked.",
+        advice="The account was locked by refused requests.",
+    ),
+    _rotation(
+        "rotation-limited",
+        "429 to the first request of the trial.",
+        "/rotation/limited?after=1",
+        ("answered", "rate_limited"),
+        ends=(RotationState.TRIAL, RotationState.OVERLAP),
+        meaning="A limit says nothing of the credentials: the trial goes on.",
     ),
 )
 
