@@ -9,11 +9,9 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, cast
 
+from outkey.administration.core.rotation.status import OUTSIDE_OF_SETS
 from outkey.administration.engine.editing.administration import Administration
-from outkey.administration.engine.editing.rotating import (
-    OUTSIDE_OF_SETS,
-    CredentialRotation,
-)
+from outkey.administration.engine.editing.rotating import CredentialRotation
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import EditConflict
 from outkey.foundation.core.secret import Secret

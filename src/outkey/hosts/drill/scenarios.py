@@ -9,7 +9,7 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
-from outkey.administration.engine.editing.rotating import OUTSIDE_OF_SETS
+from outkey.administration.core.rotation.status import OUTSIDE_OF_SETS
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.rotation.credential_sets import RotationState
 from outkey.sending.engine.exchange.exchange import MAX_HOPS

@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 from outkey.administration.core.policy.policy import Policy
-from outkey.administration.core.rotation.status import newest_in_use
+from outkey.administration.core.rotation.status import set_in_use
 from outkey.foundation.core.endings import Ending
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.fields.choices import (
@@ -346,11 +346,11 @@ def _rotation_overdue(facts: ConfigurationFacts) -> list[FindingPlace]:
     """Find credentials in use that are older than their configuration wants them."""
     configuration = facts.configuration
     days = configuration.rotation.rotate_after_days if configuration else None
-    newest = newest_in_use(configuration) if configuration else None
-    if days is None or newest is None or newest.set_at is None:
+    if configuration is None or days is None:
         return []
-    is_overdue = facts.now - newest.set_at > days * DAY_SECONDS
-    detail = Text("set on {day}", day=day_of(newest.set_at))
+    set_at = set_in_use(configuration).set_at
+    is_overdue = 0 < set_at < facts.now - days * DAY_SECONDS
+    detail = Text("set on {day}", day=day_of(set_at))
     return _finding_if(is_overdue, "rotation.rotate_after_days", detail)
 
 

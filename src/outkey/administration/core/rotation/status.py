@@ -10,14 +10,14 @@ from outkey.sending.core.configuration.configuration import (
     PROXY_PASSWORD,
     Configuration,
 )
-from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.rotation.credential_sets import (
     CredentialSet,
     RotationState,
     Tally,
 )
 
-_OUTSIDE = frozenset({PROXY_PASSWORD, "refresh_token"})
+# They do not belong to a set: one is for the proxy, the other one for the client.
+OUTSIDE_OF_SETS = frozenset({PROXY_PASSWORD, "refresh_token"})
 STATE_WORDS = {
     RotationState.NONE: Text("no rotation"),
     RotationState.STAGED: Text("prepared, and not tested yet"),
@@ -39,7 +39,7 @@ def rotation_facts(
         "state": str(sets.state(now)),
         "share": trial.share if trial else None,
         "after": trial.after if trial else None,
-        "current": _current_facts(configuration),
+        "current": _set_facts(set_in_use(configuration)),
         "next": sets.next and _next_facts(configuration, sets.next, tally),
         "previous": sets.previous
         and {
@@ -53,24 +53,20 @@ def rotation_facts(
     }
 
 
-def newest_in_use(configuration: Configuration) -> SecretState | None:
-    """Return the secret of the set in use that was entered last: so old is the set."""
-    states = (configuration.secrets[name] for name in _fields_in_use(configuration))
-    return max(states, key=lambda each: each.set_at or 0.0, default=None)
-
-
-def _fields_in_use(configuration: Configuration) -> list[str]:
-    return [name for name in configuration.secrets if name not in _OUTSIDE]
-
-
-def _current_facts(configuration: Configuration) -> dict[str, object]:
-    newest = newest_in_use(configuration)
-    return {
-        "serial": configuration.sets.serial,
-        "fields": _fields_in_use(configuration),
-        "set_at": iso_or_none(newest.set_at) if newest else None,
-        "set_by": newest.set_by if newest else "",
+def set_in_use(configuration: Configuration) -> CredentialSet:
+    """Return the credentials in use as a set, with when the newest was entered."""
+    secrets = {
+        name: state
+        for name, state in configuration.secrets.items()
+        if name not in OUTSIDE_OF_SETS
     }
+    newest = max(secrets.values(), key=lambda each: each.set_at or 0.0, default=None)
+    return CredentialSet(
+        serial=configuration.sets.serial,
+        secrets=secrets,
+        set_at=(newest.set_at or 0.0) if newest else 0.0,
+        set_by=newest.set_by if newest else "",
+    )
 
 
 def _next_facts(
@@ -91,6 +87,6 @@ def _set_facts(made: CredentialSet) -> dict[str, object]:
     return {
         "serial": made.serial,
         "fields": made.fields,
-        "set_at": iso_or_none(made.set_at),
+        "set_at": iso_or_none(made.set_at or None),
         "set_by": made.set_by,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from outkey.administration.core.rotation.status import OUTSIDE_OF_SETS
 from outkey.administration.engine.editing.changes import check_secret_field
 from outkey.administration.engine.editing.editing import typed_value
 from outkey.foundation.core.errors import Cause, ConfigError, OutkeyError
@@ -13,10 +14,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import COMPARISON, Change, Tag
 from outkey.sending.core.configuration.anonymous import without_credentials
-from outkey.sending.core.configuration.configuration import (
-    PROXY_PASSWORD,
-    VALUE_GETTERS,
-)
+from outkey.sending.core.configuration.configuration import VALUE_GETTERS
 from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.configuration.secret_values import refuse_unusable
 from outkey.sending.core.request.assembly import call_of_test
@@ -40,8 +38,6 @@ if TYPE_CHECKING:
     )
     from outkey.sending.engine.exchange.sender import Sender
 
-# They do not belong to a set: one is for the proxy, the other one for the client.
-OUTSIDE_OF_SETS = (PROXY_PASSWORD, "refresh_token")
 # A refresh token, or what a user allowed, belongs to the client and not to the set.
 _GRANTS_OF_A_CLIENT = frozenset(
     {
