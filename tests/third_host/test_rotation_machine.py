@@ -23,4 +23,4 @@ def test_rotations_in_any_order_survive_kills_at_any_write(host: Host) -> None:
 @pytest.mark.full
 @pytest.mark.untraced
 def test_many_rotations_survive_kills_at_any_write(host: Host) -> None:
-    run_machine(host, examples=200, steps=40)
+    run_machine(host, examples=120, steps=35)

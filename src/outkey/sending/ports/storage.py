@@ -128,10 +128,21 @@ class SecretStore(Secrets, Protocol):
     def voucher(self, configuration: Configuration) -> Voucher:
         """Return the voucher of a stored configuration."""
 
-    def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
+    def refuse_unvouched(self, configuration: Configuration, field: str) -> None:
+        """Raise SecretUnreadable unless a secret is as it was saved; opens nothing."""
+
+    def vouch(
+        self,
+        configuration: Configuration,
+        changed: Collection[str],
+        *,
+        moves: bool = False,
+    ) -> None:
         """Vouch for what a save has changed: other changes are noticed then.
 
-        `changed` are names of secrets and paths of settings, and SCRIPT_FACT.
+        `changed` are names of secrets and paths of settings, and SCRIPT_FACT. If it
+        `moves` secrets between sets of credentials, no ciphertext may be another one
+        than before: SecretUnreadable.
         """
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from shlex import quote
@@ -51,6 +51,7 @@ from outkey.sending.core.vault.voucher import (
     Voucher,
     ciphertext_key,
     read_voucher,
+    version_of_ciphertext,
     voucher_name,
     voucher_place,
 )
@@ -143,7 +144,7 @@ class StoredSecrets:
         # What is not stored yet comes from the user, and there is no voucher for it.
         if configuration.record:
             self.refuse_changed_settings(configuration)
-            self._refuse_unvouched(configuration, field)
+            self.refuse_unvouched(configuration, field)
         if state.reference is not None:
             return self._references.open(configuration, field, reads)
         sealed = self._ciphertext(configuration, field, state.version)
@@ -206,7 +207,7 @@ class StoredSecrets:
             note = partial(self._seen.note, name, place.version)
             self._storage.database.after_commit(note)
 
-    def _refuse_unvouched(self, configuration: Configuration, field: str) -> None:
+    def refuse_unvouched(self, configuration: Configuration, field: str) -> None:
         """Raise SecretUnreadable unless a secret is as it was saved.
 
         A reference is opened for each send: one comparison for this object is enough.
@@ -243,7 +244,13 @@ class StoredSecrets:
             raise _changed_outside_error(configuration, field)
         cached.has_saved_settings = True
 
-    def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
+    def vouch(
+        self,
+        configuration: Configuration,
+        changed: Collection[str],
+        *,
+        moves: bool = False,
+    ) -> None:
         """Vouch for what a save has changed, besides what is vouched for already.
 
         The previous voucher is deleted, so that it cannot be restored.
@@ -256,11 +263,12 @@ class StoredSecrets:
             for version in self._storage.secrets.read([record], name)
             if version.place.version == state.version and version.sealed
         }
+        voucher = self.voucher(configuration)
         if SETS in changed:
             ciphertexts |= self._ciphertexts_of_sets(configuration)
-        voucher = self.voucher(configuration).after_save(
-            configuration, changed, ciphertexts
-        )
+        if moves:
+            _refuse_replaced(configuration, voucher, ciphertexts)
+        voucher = voucher.after_save(configuration, changed, ciphertexts)
         before = configuration.voucher
         version = max(
             before.place.version if before else 0, self._newest_version(record)
@@ -442,6 +450,17 @@ class StoredSecrets:
 def _ciphertext_id(sealed: bytes) -> str:
     """Return the random nonce: unique to a ciphertext, unchanged by a rewrap."""
     return unpack(sealed).nonce.hex()
+
+
+def _refuse_replaced(
+    configuration: Configuration, voucher: Voucher, ciphertexts: Mapping[str, str]
+) -> None:
+    """Refuse another ciphertext than the one that was saved of the same version."""
+    saved = voucher.ciphertexts_by_version()
+    for key, nonce in ciphertexts.items():
+        version = version_of_ciphertext(configuration, key)
+        if saved.get(version, nonce) != nonce:
+            raise _changed_outside_error(configuration, version.field)
 
 
 def _changed_outside_error(

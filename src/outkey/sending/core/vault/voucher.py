@@ -11,6 +11,7 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import NamedTuple
 
 from outkey.foundation.core.errors import SecretUnreadable
 from outkey.foundation.core.permission import Permission
@@ -52,6 +53,13 @@ _SET_TEXT = "set:"  # before the version and name of a secret of another set
 ROW_TEXT = "text:"  # before the name of a row's secret: the text around that secret
 
 Fact = tuple[str, ...]
+
+
+class FieldVersion(NamedTuple):
+    """A version of a secret, whichever set it belongs to."""
+
+    field: str
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +139,13 @@ class Voucher:
         ]
         return changed + removed
 
+    def ciphertexts_by_version(self) -> dict[FieldVersion, str]:
+        """Return the nonce of each ciphertext, in use or of another set."""
+        return {
+            _version_of(key, self.facts.get(key, ("",))[0]): nonce
+            for key, nonce in self.ciphertexts.items()
+        }
+
     def text(self) -> Secret:
         """Return the voucher as text, to be sealed."""
         content = {"facts": self.facts, "ciphertexts": self.ciphertexts}
@@ -200,6 +215,19 @@ def ciphertext_key(configuration: Configuration, secret: str) -> str:
     if other is None or secret not in other.secrets:
         return secret
     return f"{_SET_TEXT}{other.secrets[secret].version}:{secret}"
+
+
+def version_of_ciphertext(configuration: Configuration, key: str) -> FieldVersion:
+    """Return the version that a voucher has the ciphertext of under such a key."""
+    state = configuration.secrets.get(key)
+    return _version_of(key, str(state.version) if state else "")
+
+
+def _version_of(key: str, version_in_use: str) -> FieldVersion:
+    if not key.startswith(_SET_TEXT):
+        return FieldVersion(key, version_in_use)
+    version, _, name = key.removeprefix(_SET_TEXT).partition(":")
+    return FieldVersion(name, version)
 
 
 def voucher_name(record: str) -> RowName:

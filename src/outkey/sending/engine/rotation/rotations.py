@@ -17,6 +17,7 @@ from outkey.foundation.core.errors import (
     OutkeyError,
     RotationNone,
     RotationPending,
+    SecretUnreadable,
 )
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import Change, Tag
@@ -275,17 +276,22 @@ class Rotations:
         self.secrets.refuse_changed_settings(seen)
         with one_step(), self.registry.transaction():
             saved = self.registry.put_sets(seen, sets)
-            self.secrets.vouch(saved, {SETS})
+            self.secrets.vouch(saved, {SETS}, moves=True)
             self.registry.note_vouched(seen.name)
 
     def _exchange(
         self, seen: Configuration, sets: CredentialSets, made: CredentialSet
     ) -> None:
         self.secrets.refuse_changed_settings(seen)
+        # A step must not vouch for what it finds in the database.
+        for name in made.secrets.keys() & seen.secrets.keys():
+            self.secrets.refuse_unvouched(seen, name)
         exchanged = made.replaced_companions
         with one_step(), self.registry.transaction():
             saved = self.registry.put_sets(seen, sets, exchanges=exchanged)
-            self.secrets.vouch(saved, {SETS, *made.secrets, *exchanged})
+            _refuse_others(saved, made)
+            changed = {SETS, *made.secrets, *exchanged}
+            self.secrets.vouch(saved, changed, moves=True)
             self.registry.note_vouched(seen.name)
 
     def _note(
@@ -305,3 +311,14 @@ class Rotations:
         self.audit.note(
             Change(tag, by, seen.name, fields=fields, numbers=tuple(numbers))
         )
+
+
+def _refuse_others(saved: Configuration, made: CredentialSet) -> None:
+    """Raise SecretUnreadable unless the secrets in use now are those of a set."""
+    for name, state in made.secrets.items():
+        stored = saved.secrets.get(name)
+        if (
+            stored is None
+            or replace(stored, set_at=state.set_at, set_by=state.set_by) != state
+        ):
+            raise SecretUnreadable(field=name)

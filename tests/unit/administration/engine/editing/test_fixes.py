@@ -42,7 +42,16 @@ class Store:
     def voucher(self, configuration: Configuration) -> Voucher:
         return Voucher(vouchable_facts(configuration))
 
-    def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
+    def refuse_unvouched(self, configuration: Configuration, field: str) -> None:
+        """Nothing is stored."""
+
+    def vouch(
+        self,
+        configuration: Configuration,
+        changed: Collection[str],
+        *,
+        moves: bool = False,
+    ) -> None:
         """Nothing is sealed here, so there is nothing to vouch for."""
 
 
