@@ -32,6 +32,7 @@ from outkey.spar.records_api import contact as spar_contact
 from outkey.sync.core.line.line import Gone, SyncLine
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.engine.line_registry import Registry
+from outkey.sync.engine.pull.page_groups import MOST_PAGES
 from outkey.sync.engine.runs.runs import Runs
 from outkey.sync.ports import sync
 from outkey.testing import FakeClock, FixedRing, configuration
@@ -65,6 +66,7 @@ from third_host.host import command_host, open_application, sqlite_tables
 FOLDER = Path(__file__).parent
 LINES = ("contacts", "orders", "others")
 PATIENCE = 60.0
+MANY = 1000  # records, of a run that is killed
 NO_DATABASE = "not a database, but long enough to be one" * 10
 SEND = """
 [line.send]
@@ -509,29 +511,35 @@ def contacts(shop: Commands) -> dict[str, tuple[str, str]]:
     }
 
 
-def test_a_killed_run_is_resumed_where_it_was(shop: Commands, spar: Spar) -> None:
+def test_a_killed_run_is_resumed_where_it_was(
+    shop: Commands, spar: Spar, tmp_path: Path
+) -> None:
+    document = tmp_path / "shop.toml"
+    text = document.read_text("utf-8").replace('count = "250"', f'count = "{MANY}"')
+    document.write_text(text, encoding="utf-8")
+    shop("apply", str(document))
     spar.clear()
     command = [sys.executable, "-m", "third_host.host", "line", "run", "contacts"]
     process = shop.start(command)
     with process:
         deadline = time.monotonic() + PATIENCE
-        # Twelve small pages are written together, and then the next twelve.
-        while len(spar.journal) < 15 and process.poll() is None:
+        # Small pages are written together, and then the next ones.
+        while len(spar.journal) < MOST_PAGES + 3 and process.poll() is None:
             assert time.monotonic() < deadline
             time.sleep(0.002)
         process.send_signal(signal.SIGKILL)
     (killed,) = shop.json("run", "list")
     assert killed["state"] == "running"
     assert len(contacts(shop)) == killed["created"]
-    assert 0 < killed["created"] < 250, "it was killed in the middle"
+    assert 0 < killed["created"] < MANY, "it was killed in the middle"
     # Until its lease ends, a killed run cannot be told from a slow one.
     assert shop.json("line", "run", "contacts", code=2)["error"]["code"] == "line_busy"
     database = SqliteDatabase(shop.home / "data" / "host.sqlite3")
     database.write("UPDATE run SET until = 0")
     resumed = shop.json("line", "run", "contacts")
     assert (resumed["run"], resumed["state"]) == (killed["run"], "done")
-    assert resumed["created"] == 250
-    assert len(contacts(shop)) == 250
+    assert resumed["created"] == MANY
+    assert len(contacts(shop)) == MANY
 
 
 def test_no_command_of_the_host_loads_django(shop: Commands) -> None:

@@ -18,7 +18,7 @@ from outkey.sync.engine.pull.record_mapper import keys_of
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
 USUAL_PAGE = 100  # records; such a page is written alone
-MOST_PAGES = 12  # of a group
+MOST_PAGES = 24  # of a group
 LONGEST_SECONDS = 0.25  # for which a page waits until it is written
 READY_SECONDS = 0.02  # in which the next page comes, or what there is gets written
 
@@ -160,8 +160,8 @@ class PageGrouping:
     def _is_closed(self, read: ReadPage) -> bool:
         """Whether no later page may be written together with this one.
 
-        After a window, whose end is stored where all of its records were accepted. And
-        after the list of a parent, which is not requested again once it is complete.
+        After a window, whose end is stored where all of its records were accepted. The
+        list of a parent has its own state, which is stored with its pages.
         """
         page = read.page
         is_window_over = (
@@ -172,7 +172,6 @@ class PageGrouping:
             or page.is_suspicious
             or page.conclude is not None
             or is_window_over
-            or page.parents.total > 0
         )
 
 

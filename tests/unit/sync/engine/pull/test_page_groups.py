@@ -201,12 +201,42 @@ def test_the_lists_of_parents_are_written_together_each_with_its_state() -> None
     run = orders.run()
     assert run.counts == Counts(created=4, parents=ParentCounts(done=3))
     assert run.pages == 6
-    assert sizes == [3, 1]  # a list that is complete is not requested again
+    assert sizes == [4]
     assert orders.rows() == [("a", 1), ("a", 2), ("a", 3), ("b", 1)]
     states = orders.parents.states.values()
     assert len(states) == 3
     assert len({state.turn for state in states}) == 1
     assert not any(state.checkpoint for state in states)
+
+
+def test_a_kill_loses_no_list_of_those_that_are_written_together() -> None:
+    orders = shop_together(CHANGED)
+    upsert = orders.made.records.upsert
+
+    def killed(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - of the method
+        upsert(*arguments, **options)
+        raise Killed
+
+    orders.made.records.upsert = killed  # type: ignore[method-assign]
+    with pytest.raises(Killed):
+        orders.run()
+    assert not any(state.turn for state in orders.parents.states.values())
+    orders.made.kill()
+    orders.made.records.upsert = upsert  # type: ignore[method-assign]
+    run = orders.run()
+    assert run.counts == Counts(created=4, parents=ParentCounts(done=3))
+
+
+def test_a_failure_in_a_list_comes_after_the_lists_before_it_were_written() -> None:
+    orders = shop_together()
+    orders.api.odd[3] = ConnectionFailed()
+    with pytest.raises(ConnectionFailed):
+        orders.run()
+    assert orders.rows() == [("a", 1), ("a", 2), ("a", 3)]
+    orders.api.odd.clear()
+    orders.api.asked.clear()
+    assert orders.run().counts.parents == ParentCounts(done=3)
+    assert "a:1" not in orders.api.asked
 
 
 def test_only_a_parent_with_a_rejected_record_is_requested_again() -> None:
