@@ -93,6 +93,9 @@ class InterruptedTransport:
         reach(f"after {kind}")
         return response
 
+    def begin(self, request: Request, route: Route) -> None:
+        """Let a thread send it."""
+
     def probe(self, origin: Origin, route: Route) -> Peer:
         return self._transport.probe(origin, route)
 

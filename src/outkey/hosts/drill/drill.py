@@ -392,6 +392,9 @@ class FastTransport(SocketTransport):
         )
         return super().send(with_set_named(request, route.partition), faster)
 
+    def begin(self, request: Request, route: Route) -> None:
+        """Return None: a drill waits for each response."""
+
 
 class NoAudit:
     """Records nothing: the requests of a drill are not in the installation's audit."""

@@ -163,6 +163,23 @@ class Scripts(Protocol):
         """End the processes that run scripts; the next call starts new ones."""
 
 
+class BegunExchange(Protocol):
+    """A request that was sent, whose caller reads the response later."""
+
+    @property
+    def arrived_at(self) -> float:
+        """When the response arrived, or now, by the monotonic clock."""
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether there is a response, or an error, within some seconds."""
+
+    def result(self) -> Response:
+        """Wait for the response and return it, or raise the error of the transport."""
+
+    def abandon(self) -> None:
+        """Close what was opened: nobody waits for the response."""
+
+
 class Transport(Protocol):
     """Sends a request to an address and returns the response.
 
@@ -174,6 +191,12 @@ class Transport(Protocol):
 
     def send(self, request: Request, route: Route) -> Response:
         """Exchange one request for one response."""
+
+    def begin(self, request: Request, route: Route) -> BegunExchange | None:
+        """Send a request without waiting for anything; its response is read later.
+
+        None where that cannot be done at once: then nothing was sent.
+        """
 
     def probe(self, origin: Origin, route: Route) -> Peer:
         """Connect, send nothing, and return the peer of the connection."""

@@ -175,6 +175,9 @@ class FakeTransport:
             raise ResponseTooLarge
         return response
 
+    def begin(self, request: Request, route: Route) -> None:
+        """Return None: a thread sends it."""
+
     def probe(self, origin: Origin, route: Route) -> Peer:
         """Return the peer that the test gave."""
         if isinstance(self.peer, OutkeyError):

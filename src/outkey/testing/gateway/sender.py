@@ -86,6 +86,9 @@ class TableTransport:
         """Return the response of the table."""
         return self._respond(request, route)
 
+    def begin(self, request: Request, route: Route) -> None:
+        """Return None: a thread sends it."""
+
     def probe(self, origin: Origin, route: Route) -> Peer:
         """Return a peer with a current version of TLS."""
         return Peer(ADDRESS, "TLSv1.3" if origin.scheme == "https" else "")

@@ -8,6 +8,8 @@ responses are read by ResponseReader.
 import contextlib
 import socket
 import ssl
+import struct
+import sys
 import time
 from collections.abc import Callable, Iterator
 from copy import copy
@@ -57,6 +59,13 @@ from outkey.sending.core.request.proxy import (
 _CHUNK = 64 * 1024
 _IN_MEMORY = (bytes, Secret)  # types of bodies; a union would be made for each check
 SETTLE_SECONDS = 0.01
+# Of a request or a response that is left in the buffer of a socket.
+_LEFT = 32 * 1024
+_SHORTEST = 0.001  # seconds; a timeout of zero would not be one
+# Linux tells when something arrived last: a field of its `struct tcp_info`.
+_CAN_LEAVE = sys.platform == "linux"
+_TCP_FACTS = 104
+_LAST_RECEIVED = 52
 MAX_REFUSAL = 64 * 1024  # of a proxy's response to CONNECT, whose body is not read
 _CLOSED = Text("the connection was closed while it was opened")
 
@@ -98,10 +107,32 @@ class SocketTransport:
         if not is_read:
             stream = _ArrivingBody(exchange, release, route.response_bytes)
             return replace(reader.response(b""), stream=stream)
-        body = reader.take() if reader.is_streaming else reader.body
-        if reader.encodings:
-            body = inflate(body, reader.encodings, route.response_bytes)
-        return reader.response(body)
+        return _response(reader, route)
+
+    @errors.drop_traceback
+    def begin(self, request: Request, route: Route) -> "_BegunExchange | None":
+        """Write a small request to an idle connection, and leave its response there.
+
+        Only where the last response on the connection was small: it is left in the
+        buffer of the socket, where a server could not send more.
+        """
+        is_small = isinstance(request.body, bytes) and len(request.body) <= _LEFT
+        if not is_small or not _CAN_LEAVE or route.streams or route.proxy is not None:
+            return None
+        origin = request.origin
+        context = self._context(origin, route)
+        repeatable = request.method in IDEMPOTENT
+        pooled = self._pool.take(route, origin, context, repeatable=repeatable)
+        if pooled is None:
+            return None
+        if pooled.connection.last_size > _LEFT:
+            self._pool.put(route.partition, origin, pooled)
+            return None
+        deadline = _Deadline(route)
+        reader = ResponseReader(route.response_bytes, to_head=request.method == "HEAD")
+        exchange = _Exchange(pooled.connection, reader, deadline)
+        release = partial(self._release, route, origin, pooled, exchange)
+        return _BegunExchange(exchange, request, route, release)
 
     def _release(
         self,
@@ -111,6 +142,9 @@ class SocketTransport:
         exchange: "_Exchange",
     ) -> None:
         """Pool the connection of an exchange that has ended, or close it."""
+        pooled.connection.last_size = len(exchange.reader.body)
+        if exchange.reader.is_streaming:
+            pooled.connection.last_size = sys.maxsize
         if exchange.is_reusable:
             self._pool.put(route.partition, origin, pooled)
         else:
@@ -179,6 +213,10 @@ class _Deadline:
         deadline.silence = self._connect
         return deadline
 
+    def extend(self, seconds: float) -> None:
+        """Do not count some seconds in which nobody looked for the response."""
+        self._ends += seconds
+
     def next_wait(self) -> float:
         return self._within(self.silence)
 
@@ -195,10 +233,11 @@ class _Deadline:
 class _SocketConnection:
     """An open connection, whose socket is read and written directly."""
 
-    __slots__ = ("_has_input", "_timeout", "socket")
+    __slots__ = ("_has_input", "_timeout", "last_size", "socket")
 
     def __init__(self, connected: socket.socket) -> None:
         self.socket = connected
+        self.last_size = sys.maxsize  # of the last response on it
         self._has_input = make_input_check(self.socket)
         self._timeout = -1.0
 
@@ -212,7 +251,15 @@ class _SocketConnection:
         pending = getattr(self.socket, "pending", None)
         if pending is not None and pending():
             return True
-        return wait_for_input(self.socket, seconds)
+        if self._has_input():
+            return True
+        return seconds > 0 and wait_for_input(self.socket, seconds)
+
+    def silent_seconds(self) -> float:
+        """Return for how long nothing has arrived, by the system's own record."""
+        facts = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_FACTS)
+        (milliseconds,) = struct.unpack_from("=I", facts, _LAST_RECEIVED)
+        return float(milliseconds) / 1000
 
     def set_timeout(self, seconds: float) -> None:
         """Set the timeout of the next operation, which costs a system call."""
@@ -324,10 +371,10 @@ class _Exchange:
     """One request on a connection, and its response as far as it was read."""
 
     __slots__ = (
-        "_connection",
-        "_deadline",
         "_forwarded",
         "_is_written",
+        "connection",
+        "deadline",
         "is_complete",
         "is_reusable",
         "reader",
@@ -344,8 +391,8 @@ class _Exchange:
         self.reader = reader
         self.is_complete = False  # whether the response was read to its end
         self.is_reusable = False  # whether the connection can be used again
-        self._connection = connection
-        self._deadline = deadline
+        self.connection = connection
+        self.deadline = deadline
         self._forwarded = forwarded  # by a proxy, whose failures are not the server's
         self._is_written = False  # whether the server has taken the whole request
 
@@ -354,12 +401,32 @@ class _Exchange:
 
         It is read to its end, or to the first part of a streaming body.
         """
+        self.write(request)
         try:
-            self._is_written = _write_request(self._connection, request, self._deadline)
             while not self.is_complete and not self.reader.has_part:
                 self._receive()
             if not self.is_complete:
                 self._await_end()
+        except (errors.OutkeyError, OSError) as error:
+            raise self._failure(error) from None
+
+    def write(self, request: Request) -> None:
+        """Write the request."""
+        try:
+            self._is_written = _write_request(self.connection, request, self.deadline)
+        except (errors.OutkeyError, OSError) as error:
+            raise self._failure(error) from None
+
+    def receive(self, longest: float | None = None) -> None:
+        """Read what has arrived of the response, or wait for it.
+
+        With a longest time there may be nothing yet, such as a part of a TLS record.
+        """
+        try:
+            self._receive(longest)
+        except TimeoutError as error:
+            if longest is None:
+                raise self._failure(error) from None
         except (errors.OutkeyError, OSError) as error:
             raise self._failure(error) from None
 
@@ -371,7 +438,7 @@ class _Exchange:
         until = time.monotonic() + SETTLE_SECONDS
         while not self.is_complete and self.reader.may_be_small:
             left = until - time.monotonic()
-            if left <= 0 or not self._connection.has_input_within(left):
+            if left <= 0 or not self.connection.has_input_within(left):
                 return
             self._receive()
 
@@ -384,10 +451,11 @@ class _Exchange:
             raise self._failure(error) from None
         return self.reader.take()
 
-    def _receive(self) -> None:
-        connection = self._connection
+    def _receive(self, longest: float | None = None) -> None:
+        connection = self.connection
         reader = self.reader
-        connection.set_timeout(self._deadline.next_wait())
+        timeout = self.deadline.next_wait()
+        connection.set_timeout(timeout if longest is None else min(timeout, longest))
         space = reader.space()
         if space is None:
             data = connection.socket.recv(_CHUNK)
@@ -412,6 +480,90 @@ class _Exchange:
         else:
             failure = self.reader.failure(error)
         return forwarding_failure(failure, self.reader) if self._forwarded else failure
+
+
+class _BegunExchange:
+    """An exchange whose request was written, and whose response is read later.
+
+    It is read by whoever waits for it: a thread for that would have to take turns with
+    the one that uses the time.
+    """
+
+    def __init__(
+        self,
+        exchange: _Exchange,
+        request: Request,
+        route: Route,
+        release: Callable[[], None],
+    ) -> None:
+        self._exchange = exchange
+        self._route = route
+        self._release = release
+        self._failure: errors.OutkeyError | None = None
+        self._arrived_at: float | None = None
+        try:
+            exchange.write(request)
+        except errors.OutkeyError as error:
+            self._end(error)
+        self._looked_at = time.monotonic()
+
+    @property
+    def arrived_at(self) -> float:
+        if self.wait(0.0) and self._arrived_at is not None:
+            return self._arrived_at
+        return time.monotonic()
+
+    def wait(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        left = seconds
+        while self._arrived_at is None:
+            if not self._has_input(left):
+                return False
+            left = max(0.0, until - time.monotonic())
+            self._read(max(left, _SHORTEST))
+        return True
+
+    @errors.drop_traceback
+    def result(self) -> Response:
+        while self._arrived_at is None:
+            self._has_input(0.0)
+            self._read()
+        if self._failure is not None:
+            raise self._failure
+        return _response(self._exchange.reader, self._route)
+
+    def abandon(self) -> None:
+        if self._arrived_at is None:
+            self._end(None)
+
+    def _has_input(self, seconds: float) -> bool:
+        """Whether there is something to read; what was there waited for its reader."""
+        exchange = self._exchange
+        has_input = exchange.connection.has_input_within(0.0)
+        if has_input:
+            exchange.deadline.extend(time.monotonic() - self._looked_at)
+        elif seconds > 0:
+            has_input = exchange.connection.has_input_within(seconds)
+        self._looked_at = time.monotonic()
+        return has_input
+
+    def _read(self, longest: float | None = None) -> None:
+        """Read what there is, or wait for it; note the end of the response."""
+        try:
+            self._exchange.receive(longest)
+        except errors.OutkeyError as error:
+            self._end(error)
+        else:
+            if self._exchange.is_complete:
+                self._end(None)
+
+    def _end(self, failure: errors.OutkeyError | None) -> None:
+        self._failure = failure
+        now = time.monotonic()
+        with contextlib.suppress(OSError):
+            now -= min(self._exchange.connection.silent_seconds(), now)
+        self._arrived_at = now
+        self._release()
 
 
 class _ArrivingBody:
@@ -444,6 +596,14 @@ class _ArrivingBody:
             yield exchange.read_part()
             if exchange.is_complete and not exchange.reader.has_part:
                 return
+
+
+def _response(reader: ResponseReader, route: Route) -> Response:
+    """Return a response that was read to its end."""
+    body = reader.take() if reader.is_streaming else reader.body
+    if reader.encodings:
+        body = inflate(body, reader.encodings, route.response_bytes)
+    return reader.response(body)
 
 
 def _write_request(

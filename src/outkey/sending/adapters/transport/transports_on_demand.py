@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from outkey.sending.adapters.transport.transport_asyncio import AsyncioTransport
     from outkey.sending.adapters.transport.transport_sockets import SocketTransport
     from outkey.sending.core.request.message import Peer, Request, Response, Route
+    from outkey.sending.ports.sending import BegunExchange
 
 
 # One lock for both, since they share modules: two threads that load these in different
@@ -34,6 +35,9 @@ class TransportOnDemand:
 
     def send(self, request: Request, route: Route) -> Response:
         return (self._transport or self._open()).send(request, route)
+
+    def begin(self, request: Request, route: Route) -> BegunExchange | None:
+        return (self._transport or self._open()).begin(request, route)
 
     def probe(self, origin: Origin, route: Route) -> Peer:
         return (self._transport or self._open()).probe(origin, route)

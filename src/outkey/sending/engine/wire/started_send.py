@@ -1,7 +1,8 @@
 """A send whose request is on its way while its caller does something else.
 
-Only the transport works in another thread. All that needs a database stays in the
-thread of the caller: secrets, tokens, permits and records of the audit.
+Its response stays in the buffer of the socket, or only the transport works in another
+thread. All that needs a database stays in the thread of the caller: secrets, tokens,
+permits and records of the audit.
 """
 
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from outkey.sending.engine.wire.steps import (
     Transmit,
     Wait,
 )
+from outkey.sending.ports.sending import BegunExchange
 
 Result = TypeVar("Result")
 
@@ -74,7 +76,7 @@ class StartedSend(Generic[Result]):
         self._flow = new_flow(self._clock)
         self._intent: Intent | None = None
         self._attempt = ""
-        self._pending: PendingResponse | None = None
+        self._pending: BegunExchange | None = None
         self.failure: OutkeyError | None = None  # before the request was sent
         try:
             self._next_step = drive(self._first_steps(), runtime)
@@ -111,6 +113,8 @@ class StartedSend(Generic[Result]):
                 drive(self._concluding_steps(), self._runtime)
             return
         self._flow.close()
+        if self._pending is not None:
+            self._pending.abandon()
         if self.failure is None and isinstance(self._next_step, Transmit):
             self._conclude_as_cancelled()
 
@@ -122,11 +126,15 @@ class StartedSend(Generic[Result]):
         self._runtime.audit.conclude(outcome)
 
     def _send(self, step: Transmit, threads: Threads) -> None:
-        try:
+        # Without a thread where that is possible: it would have to take turns with
+        # this one. What the transport raises is raised again when it is waited for.
+        with suppress(OutkeyError):
+            self._pending = self._runtime.transport.begin(step.request, step.route)
+        if self._pending is not None:
+            return
+        # There may be no more threads: then the request is sent when it is waited for.
+        with suppress(RuntimeError):
             self._pending = PendingResponse(step, self._runtime, threads)
-        except RuntimeError:
-            # There can be no more threads: the request is sent when it is waited for.
-            self._pending = None
 
     def _skip_idle_time(self) -> None:
         """Let the clock go on from when the response arrived, or the flow was left."""
@@ -229,6 +237,9 @@ class PendingResponse:
     def result(self) -> Response:
         """Wait for the response and return it, or raise the error of the transport."""
         return self._response.result()
+
+    def abandon(self) -> None:
+        """Let the thread read the response, and pool the connection."""
 
     def _receive(self, send: partial[Response]) -> None:
         try:

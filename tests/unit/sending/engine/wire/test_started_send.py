@@ -173,6 +173,64 @@ def test_a_token_whose_storing_fails_once_is_stored_before_the_request_is_left_a
     assert world.token("acme").status().expires_at is not None
 
 
+class LeavingTransport(FakeTransport):
+    """Leaves each response until it is read, as a socket does."""
+
+    def __init__(self, *responses: Response | OutkeyError) -> None:
+        super().__init__(list(responses))
+        self.arrived_at = 0.0
+        self.is_there = True
+        self.is_abandoned = False
+
+    def begin(self, request: Request, route: Route) -> Any:  # noqa: ANN401 - it is itself
+        self.begun = request, route
+        return self
+
+    def wait(self, seconds: float) -> bool:
+        return self.is_there
+
+    def result(self) -> Response:
+        return self.send(*self.begun)
+
+    def abandon(self) -> None:
+        self.is_abandoned = True
+
+
+def test_no_thread_is_started_where_the_response_can_be_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, acme = world_of()
+    transport = LeavingTransport(Response(200, body=b"later"))
+    transport.arrived_at = world.clock.monotonic() + 3
+    monkeypatch.setattr(world.sender, "threads", None)
+    started = start(world, acme, transport)
+    assert [type(event) for event in world.audit.events] == [Intent]
+    assert started.is_sent
+    assert transport.sent == []
+    world.clock.advance(10)
+    assert started.result().body == b"later"
+    assert outcomes(world) == [("ok", 3000)]
+
+
+def test_an_abandoned_response_that_was_left_is_recorded_as_cancelled() -> None:
+    world, acme = world_of()
+    transport = LeavingTransport()
+    transport.is_there = False
+    started = start(world, acme, transport)
+    started.abandon()
+    assert transport.is_abandoned
+    assert [outcome for outcome, _ in outcomes(world)] == ["cancelled"]
+
+
+def test_what_cannot_be_begun_is_sent_by_a_thread() -> None:
+    class Refusing(FakeTransport):
+        def begin(self, request: Request, route: Route) -> None:
+            raise ConnectionFailed
+
+    world, acme = world_of()
+    assert start(world, acme, Refusing([Response(204)])).result().status == 204
+
+
 def test_an_error_before_the_request_is_raised_when_the_response_is_wanted() -> None:
     world, acme = world_of()
     world.audit.broken = True
