@@ -1,9 +1,10 @@
 """Starts commands and programs quickly, as forks of a process that has loaded them.
 
-Each is still a process of its own, with its own environment, files and end. There are
-three processes that fork. The first has loaded libraries that read no setting, since
-nobody knows yet which home a command will have. The others have set Django up too, for
-the settings of commands and for those of the pages; what depends on the home is read
+Each is still a process of its own, with its own environment, files and end. The first
+process that forks has loaded libraries that read no setting, since nobody knows yet
+which home a command will have. The others have set Django up too, each for one kind of
+settings: of commands or the pages, on SQLite or PostgreSQL, with the models of the demo
+or without. Each is started when it is first needed; what depends on the home is read
 anew in each fork (`read_settings`).
 
 A new database is a copy of one that has all tables. Passwords are hashed once instead
@@ -27,12 +28,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing, redirect_stdout, suppress
+from contextlib import ExitStack, closing, redirect_stderr, redirect_stdout, suppress
 from functools import cache, partial
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, NoReturn
+from unittest.mock import patch
 
 OUTKEY = (sys.executable, "-m", "outkey.hosts.cli.main")
 FORKS = "OUTKEY_TEST_FORKS"  # the folder of those that all suites of a run share
@@ -41,9 +44,35 @@ SETTINGS = {
     "commands": "outkey.hosts.server.settings",
     "pages": "outkey.hosts.server.settings_pages",
 }
+# What adds apps to either, and the environment that has it.
+WITH = {
+    "a database": {"OUTKEY_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"},
+    "the demo": {"OUTKEY_DEMO": "1"},
+}
+KINDS = (
+    BARE,
+    *(
+        " with ".join([kind, *additions])
+        for kind in SETTINGS
+        for number in range(len(WITH) + 1)
+        for additions in combinations(WITH, number)
+    ),
+)
 COMMANDS_WITH_PAGES = {"people", "serve", "user"}
-# What the processes that have set Django up do not know.
-OTHER_SETTINGS = {"DJANGO_SETTINGS_MODULE", "OUTKEY_DATABASE_URL", "OUTKEY_DEMO"}
+# Commands are run so often before any is forked that Python has made their code quick,
+# and what they load late is there.
+WARM_UP = 10
+DOCUMENT = """
+[configuration.acme]
+base_url = "https://api.acme.example"
+authentication_type = "bearer"
+"""
+WARM_COMMANDS = (
+    (["apply", "-"], DOCUMENT),
+    (["secret", "set", "acme", "token"], "none"),
+    (["list"], ""),
+    (["line", "list"], ""),
+)
 LOADED = """
 asyncio axes.migrations.0010_accessattemptexpiration cryptography.x509
 django.conf.locale.en.formats
@@ -128,7 +157,7 @@ class OwnForks(Forks):
         super().__init__(self._folder.name)
         with ExitStack() as stack:
             listeners = []
-            for kind in (BARE, *SETTINGS):
+            for kind in KINDS:
                 listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 stack.enter_context(listener)
                 listener.bind(f"{self.place}/{kind}")
@@ -237,17 +266,17 @@ def arguments_of(command: Sequence[str | Path]) -> list[str]:
 def kind_of(command: Sequence[str], environment: Mapping[str, str]) -> str:
     """Return which process forks for a command: the one with its settings."""
     file, *arguments = command
-    home = Path(environment.get("OUTKEY_HOME", "/nowhere"))
-    if (
-        file
-        or OTHER_SETTINGS.intersection(environment)
-        or {"--demo", "--home"}.intersection(arguments)
-        or (home / "config" / "demo").exists()
-    ):
+    if file or "DJANGO_SETTINGS_MODULE" in environment or "--home" in arguments:
         return BARE
-    if COMMANDS_WITH_PAGES.intersection(arguments[:1]):
-        return "pages"
-    return "commands"
+    home = Path(environment.get("OUTKEY_HOME", "/nowhere"))
+    has = {
+        "a database": environment.get("OUTKEY_DATABASE_URL"),
+        "the demo": "--demo" in arguments
+        or environment.get("OUTKEY_DEMO") == "1"
+        or (home / "config" / "demo").exists(),
+    }
+    kind = "pages" if COMMANDS_WITH_PAGES.intersection(arguments[:1]) else "commands"
+    return " with ".join([kind, *(addition for addition in WITH if has[addition])])
 
 
 def run(
@@ -288,42 +317,78 @@ def run(
 # ── in the process that forks ─────────────────────────────────────────────────────────
 
 
-def serve(listener: socket.socket) -> tuple[list[str], dict[str, str], str] | None:
-    """Fork for each process that is asked for; return in the child what it is to do."""
+Todo = tuple[list[str], dict[str, str], str]
+
+
+def serve(listener: socket.socket, others: Mapping[str, socket.socket]) -> Todo | None:
+    """Fork for each process that is asked for; return in the child what it is to do.
+
+    When the first process of another kind is asked for, its own server is started.
+    """
     selector = selectors.DefaultSelector()
-    selector.register(listener, selectors.EVENT_READ)
-    selector.register(0, selectors.EVENT_READ)
+    for readable in (0, listener, *others.values()):
+        selector.register(readable, selectors.EVENT_READ)
+    servers = []
     while True:
         for key, _ in selector.select():
             if key.fd == 0:
+                for server in servers:
+                    os.waitpid(server, 0)
                 return None
             if key.data:
-                pid, connection = key.data
-                status = os.waitpid(pid, 0)[1]
-                selector.unregister(key.fd)
-                os.close(key.fd)
-                with suppress(OSError):  # nobody may be interested
-                    connection.send(str(status).encode())
-                connection.close()
-                continue
-            connection, _ = listener.accept()
-            asked, descriptors, *_ = socket.recv_fds(connection, 1 << 20, 3)
-            pid = os.fork()
-            if not pid:
-                for stream, descriptor in enumerate(descriptors):
-                    os.dup2(descriptor, stream)
-                forget(selector, [listener, connection])
-                command, environment, folder = json.loads(asked)
-                return command, environment, folder
-            for descriptor in descriptors:
-                os.close(descriptor)
-            connection.send(str(pid).encode())
-            ended = os.pidfd_open(pid)
-            selector.register(ended, selectors.EVENT_READ, (pid, connection))
+                report_end(selector, key)
+            elif key.fd == listener.fileno():
+                if todo := fork(selector, listener, others):
+                    return todo
+            else:
+                kind = next(kind for kind in others if others[kind] is key.fileobj)
+                if not (pid := os.fork()):
+                    forget(selector, [listener, *others.values()], but=key.fd)
+                    set_django_up(kind)
+                    return serve(socket.socket(fileno=key.fd), {})
+                servers.append(pid)
+                selector.unregister(others[kind])
+                others[kind].close()
 
 
-def forget(selector: selectors.BaseSelector, sockets: list[socket.socket]) -> None:
-    """Close all that a child inherits, for good.
+def fork(
+    selector: selectors.BaseSelector,
+    listener: socket.socket,
+    others: Mapping[str, socket.socket],
+) -> Todo | None:
+    """Fork for who asks; return in the child what it is to do."""
+    connection, _ = listener.accept()
+    asked, descriptors, *_ = socket.recv_fds(connection, 1 << 20, 3)
+    pid = os.fork()
+    if not pid:
+        for stream, descriptor in enumerate(descriptors):
+            os.dup2(descriptor, stream)
+        forget(selector, [listener, *others.values(), connection])
+        command, environment, folder = json.loads(asked)
+        return command, environment, folder
+    for descriptor in descriptors:
+        os.close(descriptor)
+    connection.send(str(pid).encode())
+    ended = os.pidfd_open(pid)
+    selector.register(ended, selectors.EVENT_READ, (pid, connection))
+    return None
+
+
+def report_end(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
+    """Tell who asked for a process how it has ended."""
+    pid, connection = key.data
+    status = os.waitpid(pid, 0)[1]
+    selector.unregister(key.fd)
+    os.close(key.fd)
+    with suppress(OSError):  # nobody may be interested
+        connection.send(str(status).encode())
+    connection.close()
+
+
+def forget(
+    selector: selectors.BaseSelector, sockets: list[socket.socket], but: int = 2
+) -> None:
+    """Close all that a child inherits, for good, but for one.
 
     A socket that is deleted later would close a file that has its number by then.
     """
@@ -331,7 +396,8 @@ def forget(selector: selectors.BaseSelector, sockets: list[socket.socket]) -> No
     for inherited in sockets:
         inherited.detach()
     selector.close()
-    os.closerange(3, 1024)
+    os.closerange(3, but)
+    os.closerange(but + 1, 1024)
 
 
 def become(command: list[str], environment: dict[str, str], folder: str) -> None:
@@ -437,23 +503,49 @@ def copy_tables(
 
 def set_django_up(kind: str) -> None:
     """Load Django with the settings of a kind; each child reads its own settings."""
-    from outkey.hosts.cli.main import run as run_command
+    from outkey.foundation.core.errors import StorageUnavailable
     from outkey.hosts.server import home
 
+    settings, *additions = kind.split(" with ")
     before = dict(os.environ)
     with TemporaryDirectory() as folder:
         os.environ["OUTKEY_HOME"] = folder
-        home.prepare(SETTINGS[kind])
-        for package in PACKAGES_WITH_DJANGO[kind].split():
+        for addition in additions:
+            os.environ.update(WITH[addition])
+        with suppress(StorageUnavailable):  # nothing answers at a database
+            home.prepare(SETTINGS[settings])
+        for package in PACKAGES_WITH_DJANGO[settings].split():
             load_package(package)
         for module in LOADED_WITH_DJANGO.split():
             __import__(module)
-        with redirect_stdout(StringIO()):
-            run_command(["list"])  # so that what Django caches is there
+        if "a database" not in additions:
+            warm_up()
         forget_settings()
     os.environ.clear()
     os.environ.update(before)
     home.configure_django = read_settings
+    gc.freeze()  # what stays as it is need not be looked at again in each child
+
+
+def warm_up() -> None:
+    """Run some commands, so that what Django and they cache is there.
+
+    What is to happen at their end happens here.
+    """
+    from outkey.hosts.cli.main import run as run_command
+
+    given = sys.stdin
+    for _ in range(WARM_UP):
+        for arguments, text in WARM_COMMANDS:
+            sys.stdin = TextIOWrapper(BytesIO(text.encode()))
+            with (
+                ExitStack() as at_end,
+                patch.object(atexit, "register", at_end.callback),
+                redirect_stdout(StringIO()),
+                redirect_stderr(StringIO()),
+            ):
+                assert not run_command(arguments), arguments
+    sys.stdin = given
 
 
 def forget_settings() -> None:
@@ -494,25 +586,11 @@ def read_settings(module: str) -> None:
         importlib.reload(sys.modules["axes.conf"])
 
 
-def serve_all(listeners: Sequence[int]) -> tuple[list[str], dict[str, str], str] | None:
-    """Fork for whoever asks, in one process for each kind."""
+def serve_all(listeners: Sequence[int]) -> Todo | None:
+    """Fork for whoever asks; return in the child what it is to do."""
     bare, *others = [socket.socket(fileno=number) for number in listeners]
-    pids = []
-    for kind, listener in zip(SETTINGS, others, strict=True):
-        if pid := os.fork():
-            pids.append(pid)
-            listener.close()
-            continue
-        set_django_up(kind)
-        gc.freeze()  # what stays as it is need not be looked at again in each child
-        bare.close()
-        return serve(listener)
     gc.freeze()
-    todo = serve(bare)
-    if todo is None:
-        for pid in pids:
-            os.waitpid(pid, 0)
-    return todo
+    return serve(bare, dict(zip(KINDS[1:], others, strict=True)))
 
 
 if __name__ == "__main__":

@@ -35,6 +35,24 @@ def test_another_suite_uses_what_has_loaded_already(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == f"{version('outkey')}\n"
 
 
+def test_a_command_is_forked_where_the_apps_of_its_settings_are_loaded(
+    tmp_path: Path,
+) -> None:
+    home = {"OUTKEY_HOME": str(tmp_path)}
+    database = home | {"OUTKEY_DATABASE_URL": "postgresql://x@127.0.0.1:1/x"}
+    assert forks.kind_of(["", "list"], home) == "commands"
+    assert forks.kind_of(["", "serve"], home) == "pages"
+    assert forks.kind_of(["", "list"], database) == "commands with a database"
+    assert forks.kind_of(["", "serve", "--demo"], home) == "pages with the demo"
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "demo").touch()
+    both = forks.kind_of(["", "list"], database)
+    assert both == "commands with a database with the demo"
+    assert both in forks.KINDS
+    project = home | {"DJANGO_SETTINGS_MODULE": "shop.settings"}
+    assert forks.kind_of(["", "list"], project) == forks.BARE
+
+
 def times_of_migrations(home: Path) -> dict[str, str]:
     """Return when each migration of outkey was applied in a new home."""
     environment = {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(home)}
