@@ -597,10 +597,12 @@ line = SyncLine.objects.create(
     name="seen", configuration_id=run.line.configuration_id, method="GET", path="/",
     sync=pull,
 )
-rows = installation().vouched_rows.changed()
-(changed,) = [row for row in rows if row.name.kind == "line"]
-assert installation().vouched_rows.confirm(changed)
-line.refresh_from_db()
+def confirm():
+    rows = installation().vouched_rows.changed()
+    (changed,) = [row for row in rows if row.name.kind == "line"]
+    assert installation().vouched_rows.confirm(changed)
+    line.refresh_from_db()
+confirm()
 counts = {"created": 3, "failed": 2, "children": {"created": 7, "failed": 1}}
 checkpoint = '{"since": "2027", "retry_of": "x"}'
 run = planted(counts=counts, checkpoint=checkpoint)
@@ -673,6 +675,7 @@ assert "l-incremental_parameter" in page and "l-incremental_start" not in page
 changes = {"parameter": "since", "start": "-7d", "window": "1d", "end_parameter": "to"}
 line.sync = pull | {"incremental": changes}
 line.save()
+confirm()
 reset = f"{LINES}{line.pk}/reset/"
 page = everything.get(f"{LINES}{line.pk}/").content.decode()
 assert reset in page and "from -7d on, for 1d at a time" in page
@@ -685,6 +688,17 @@ assert wrong.status_code == 422 and b"not in the future" in wrong.content
 assert everything.post(reset, {"since": "2026-01-01"}).status_code == 302
 page = everything.get(f"{LINES}{line.pk}/").content.decode()
 assert "was reset" in page
+assert b'name="parent"' not in everything.get(reset).content
+line.sync = pull | {"for_each": {"values": ["DE", "AT"]}}
+line.save()
+confirm()
+assert b'name="parent"' in everything.get(reset).content
+wrong = everything.post(reset, {"parent": "FR"})
+assert wrong.status_code == 422 and b'id="parent-error"' in wrong.content
+assert b'value="FR"' in wrong.content and b"no such parent" in wrong.content
+assert everything.post(reset, {"parent": "AT"}).status_code == 302
+page = everything.get(f"{LINES}{line.pk}/").content.decode()
+assert "was reset for the parent AT" in page
 spar.close()
 print("everything holds")
 """

@@ -19,11 +19,12 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.foundation.core.findings.checks import Finding
     from outkey.foundation.core.text import Text
     from outkey.sync.core.drift.drift import LineShape
-    from outkey.sync.core.line.line import SyncLine
+    from outkey.sync.core.line.line import Sync, SyncLine
     from outkey.sync.core.line_form.sample import LineSample
     from outkey.sync.core.run.effects import Effect
     from outkey.sync.core.suggest.suggest import Suggestion
     from outkey.sync.engine.line_registry import Registry
+    from outkey.sync.engine.record_rights import RecordRights
     from outkey.sync.engine.runs.runner import SyncRunner
     from outkey.sync.engine.runs.runs import Runs
     from outkey.sync.engine.sync_settings import SyncSettings
@@ -106,30 +107,42 @@ class LineActions:
         name: str,
         since: str = "",
         parent: str = "",
+        *,
+        rights: RecordRights | None = None,
     ) -> tuple[str, int]:
         """Let the next run of a pull begin at a moment, or as a first one without.
 
-        With a `parent` only its list. Return the value that is stored for it, and how
-        many lists of parents begin again. The records stay.
+        With a `parent` only its list: ConfigError if the user with these `rights` may
+        not view the parents. Return the value that is stored for it, and how many lists
+        of parents begin again. The records stay.
         """
-        from outkey.sync.core.line.line import ForEach  # noqa: PLC0415
         from outkey.sync.core.paging.since import reset_value  # noqa: PLC0415
         from outkey.sync.core.run.parents import ParentState  # noqa: PLC0415
-        from outkey.sync.engine.pull.parents import Parents  # noqa: PLC0415
 
         line = self.registry.line(name)
         value = reset_value(line.sync, since, self.runs.now())
-        for_each = line.sync.for_each if line.sync else ForEach()
-        key = Parents(self.sync.ports(), for_each).find(parent) if parent else ""
+        key = self._key_of(parent, line.sync, rights) if parent and line.sync else ""
         self.runs.refuse_alive(name)
         administration.note(Tag.LINE_RESET, line.configuration, name, key=value)
         if key:
             state = ParentState(key, since=value, full_at=self.runs.full_at(name))
             self.sync.ports().parents.put(name, [state])
             return value, 1
-        parents = self.sync.ports().parents.delete(name) if for_each else 0
+        has_parents = line.sync is not None and bool(line.sync.for_each)
+        parents = self.sync.ports().parents.delete(name) if has_parents else 0
         self.runs.reset_line(name, value)
         return value, parents
+
+    def _key_of(self, parent: str, sync: Sync, rights: RecordRights | None) -> str:
+        """Return the key of a parent, or raise ConfigError if there is none."""
+        from outkey.sync.engine.pull.parents import Parents  # noqa: PLC0415
+        from outkey.sync.engine.record_rights import (  # noqa: PLC0415
+            refuse_hidden_parents,
+        )
+
+        if rights is not None:
+            refuse_hidden_parents(rights, sync, self.registry)
+        return Parents(self.sync.ports(), sync.for_each).find(parent)
 
     def rename(self, administration: Administration, name: str, new_name: str) -> None:
         """Give a sync line another name; runs, records and its pair follow it.

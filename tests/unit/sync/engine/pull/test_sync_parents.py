@@ -30,6 +30,7 @@ from outkey.sync.core.line.line import (
     SyncLine,
 )
 from outkey.sync.core.run.run import Counts, ParentCounts, Run, RunState
+from outkey.sync.engine.record_rights import RecordRights
 from outkey.testing.fakes.sync import MemoryParentRows
 from unit.sync.engine.pull.test_sync_run import (
     PULL,
@@ -676,7 +677,9 @@ def test_a_sample_without_a_parent_names_what_to_do(number: tuple[str, ...]) -> 
 # ── a reset ──────────────────────────────────────────────────────────────────────────
 
 
-def reset(orders: Shop, since: str = "", parent: str = "") -> tuple[str, int]:
+def reset(
+    orders: Shop, since: str = "", parent: str = "", rights: object = None
+) -> tuple[str, int]:
     """Reset the line as the command does."""
     made = orders.made
     actions = LineActions(
@@ -686,7 +689,10 @@ def reset(orders: Shop, since: str = "", parent: str = "") -> tuple[str, int]:
         cast("Synchronization", SimpleNamespace(ports=lambda: made.ports)),
     )
     office = SimpleNamespace(note=lambda *_, **__: None)
-    return actions.reset(cast("Administration", office), "items", since, parent)
+    administration = cast("Administration", office)
+    return actions.reset(
+        administration, "items", since, parent, rights=cast("RecordRights", rights)
+    )
 
 
 def test_after_a_reset_every_list_is_requested_again() -> None:
@@ -722,3 +728,21 @@ def test_a_reset_of_a_parent_that_is_not_there_is_refused() -> None:
         with pytest.raises(ConfigError) as caught:
             reset(shop(sync), parent="unknown")
         assert caught.value.field == "parent"
+
+
+def test_a_user_who_may_not_view_the_parents_cannot_ask_for_one() -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def demand(*demanded: str) -> None:
+        asked.append(demanded)
+        if len(asked) > 1:
+            raise ConfigError("a permission is missing", field="target")
+
+    orders = shop()
+    rights = SimpleNamespace(demand=demand)
+    assert reset(orders, parent="a", rights=rights) == ("", 1)
+    for parent in ("a", "unknown"):
+        with pytest.raises(ConfigError, match="a permission is missing"):
+            reset(orders, parent=parent, rights=rights)
+    assert asked == [("contact", "view")] * 3
+    assert reset(orders, rights=rights) == ("", 1)

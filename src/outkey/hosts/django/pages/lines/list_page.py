@@ -184,31 +184,79 @@ def rename_page(request: HttpRequest, record: int) -> HttpResponse:
     return page(request, "outkey/line_rename.html", context, status=status)
 
 
+@dataclass
+class ResetInput:
+    """One input of the page that resets a line."""
+
+    name: str
+    label: str
+    help: str
+    value: str
+    error: ConfigError | None = None
+
+
 def reset_page(request: HttpRequest, record: int) -> HttpResponse:
     """Ask where the next run of a sync line begins, and reset the line."""
     require(request, Permission.RUN_LINE)
     row = get_object_or_404(models.SyncLine, pk=record)
     own_url = reverse("admin:outkey_syncline_change", args=[row.pk])
     since = request.POST.get("since", "").strip()
+    parent = request.POST.get("parent", "").strip()
     error = None
     if request.method == "POST":
         administration = administration_for(request.user)
         try:
-            installation().lines.reset(administration, row.name, since)
+            installation().lines.reset(
+                administration,
+                row.name,
+                since,
+                parent,
+                rights=records(user_of(request)),
+            )
         except ConfigError as problem:
             error = problem
         else:
-            messages.success(request, _("The sync line %s was reset.") % row.name)
+            message = _("The sync line %s was reset.") % row.name
+            if parent:
+                of_parent = _(
+                    "The sync line %(line)s was reset for the parent %(key)s."
+                )
+                message = of_parent % {"line": row.name, "key": parent}
+            messages.success(request, message)
             return HttpResponseRedirect(own_url)
     context = {
         "title": _("Reset %s") % row.name,
         "old_name": row.name,
         "own_url": own_url,
-        "since": since,
-        "error": error,
+        "inputs": _reset_inputs(row, since, parent, error),
     }
     status = 422 if error else 200
     return page(request, "outkey/line_reset.html", context, status=status)
+
+
+def _reset_inputs(
+    row: models.SyncLine, since: str, parent: str, error: ConfigError | None
+) -> list[ResetInput]:
+    """Return the inputs of the page; a line without parents has none for one."""
+    begin = ResetInput(
+        "since",
+        _("The next run begins at"),
+        _("Such as 2026-01-01T00:00:00Z, or -30d. Empty: as a first run."),
+        since,
+    )
+    only = ResetInput(
+        "parent",
+        _("Only the list of this parent"),
+        _("The key or the ID of its record, or its value. Empty: the lists of all."),
+        parent,
+    )
+    stored = stored_line(row)
+    has_parents = bool(stored and stored.sync and stored.sync.for_each)
+    inputs = [begin, only] if has_parents else [begin]
+    is_of_line = error is not None and error.field in {"since", "line"}
+    faulty = inputs[0] if is_of_line else inputs[-1]
+    faulty.error = error
+    return inputs
 
 
 @require_POST
