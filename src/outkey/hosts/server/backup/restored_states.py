@@ -27,7 +27,7 @@ DELETE_STATE = "DELETE FROM outkey_sharedstate WHERE kind = {0} AND key = {0}"
 READ_STATE = "SELECT value FROM outkey_sharedstate WHERE kind = {0} AND key = {0}"
 
 
-class Cursor(Protocol):
+class SqlCursor(Protocol):
     """The result of a statement, of sqlite3 or psycopg."""
 
     def fetchone(self) -> object:
@@ -55,7 +55,10 @@ def restored_states(
 
 
 def write_states(
-    execute: Callable[[str, tuple[str, ...]], Cursor], states: States, *, database: str
+    execute: Callable[[str, tuple[str, ...]], SqlCursor],
+    states: States,
+    *,
+    database: str,
 ) -> None:
     """Write states into a database of this kind, in which all feeds end.
 

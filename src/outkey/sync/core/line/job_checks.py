@@ -9,7 +9,7 @@ from outkey.sync.core.line.checks import (
     UNKNOWN_PLACEHOLDER,
     placeholder_findings,
 )
-from outkey.sync.core.line.line import Direction, Job, Paging, Sync, SyncLine
+from outkey.sync.core.line.line import Direction, JobSettings, Paging, Sync, SyncLine
 from outkey.sync.core.line.push_checks import DELETING_METHODS, REQUEST_METHOD
 from outkey.sync.core.line.templates import placeholders
 from outkey.sync.core.paging.response import read_json
@@ -88,7 +88,7 @@ def job_findings(line: SyncLine, sync: Sync) -> Iterator[Finding]:
         yield DONE_AND_FAILED.finding("job.failed")
 
 
-def _request_findings(job: Job) -> Iterator[Finding]:
+def _request_findings(job: JobSettings) -> Iterator[Finding]:
     """Yield the findings about the requests for a job, besides the download."""
     if job.order.method not in ORDER_METHODS:
         names = " or ".join(ORDER_METHODS)

@@ -63,7 +63,7 @@ class Writes(Choice):
     MODEL = "model", "One by one, with save() and signals"
 
 
-class Drift(Choice):
+class DriftRule(Choice):
     """What a pull does when the API has changed the shape of its records."""
 
     WARN = "warn", "Report it, and go on"
@@ -237,7 +237,7 @@ class JobPoll:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobSettings:
     """What a pull orders, waits for, and then downloads; none without an order."""
 
     order: JobOrder = JobOrder()
@@ -269,7 +269,7 @@ class Sync:
     response: ResponseFormat = ResponseFormat()
     pagination: Pagination = Pagination()
     incremental: Incremental = Incremental()
-    job: Job = Job()
+    job: JobSettings = JobSettings()
     gone: Gone = Gone.KEEP
     script: str = field(default="", repr=False)  # transform(record); it may be long
     writes: Writes = Writes.BULK
@@ -290,7 +290,7 @@ class Sync:
     full_every: str = ""  # "7d": how often an incremental line reads everything
     feed: bool = False  # record the changes of the table's rows for readers
     schedule: str = ""  # cron
-    drift: Drift = Drift.WARN
+    drift: DriftRule = DriftRule.WARN
     parallel: int = 1  # requests at a time
     max_records: int = 1_000_000  # of one run
     max_minutes: int = 360  # of one run

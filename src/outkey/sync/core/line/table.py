@@ -23,7 +23,7 @@ from outkey.sync.core.line.line import (
     FieldMapping,
     ForEach,
     Incremental,
-    Job,
+    JobSettings,
     ParentRecords,
     Sync,
 )
@@ -110,10 +110,10 @@ def _readable_incremental(value: object) -> Incremental:
     return Incremental(**texts)
 
 
-def _readable_job(value: object) -> Job:
+def _readable_job(value: object) -> JobSettings:
     """Return the origins of a job."""
     table = value if isinstance(value, dict) else {}
-    return Job(origins=texts_in(table.get("origins", [])))
+    return JobSettings(origins=texts_in(table.get("origins", [])))
 
 
 def _readable_mappings(table: Mapping[str, object]) -> tuple[FieldMapping, ...]:
@@ -188,7 +188,7 @@ def _parents_errors(sync: Sync, place: str) -> Iterator[ConfigError]:
         )
 
 
-def _origin_errors(job: Job, place: str) -> Iterator[ConfigError]:
+def _origin_errors(job: JobSettings, place: str) -> Iterator[ConfigError]:
     """Yield the errors in the origins that the file of a job may have."""
     for number, text in enumerate(job.origins):
         try:

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.stored_times import is_possible
 from outkey.foundation.core.text import Text
-from outkey.sync.core.line.line import Job
+from outkey.sync.core.line.line import JobSettings
 from outkey.sync.core.mapping.mapping import Unmapped, fill_path
 
 MAX_ID = 200  # characters
@@ -117,7 +117,9 @@ def state_text(value: object) -> str:
     return str(value) if isinstance(value, str | int | Decimal) else ""
 
 
-def next_poll(job: Job, state: JobState, now: float, requested: float) -> float | None:
+def next_poll(
+    job: JobSettings, state: JobState, now: float, requested: float
+) -> float | None:
     """Return when the state of a job is requested next; None if that is too late.
 
     `requested` are the seconds that the API asks for, 0.0 if it does not.

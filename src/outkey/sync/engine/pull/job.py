@@ -23,7 +23,7 @@ from outkey.foundation.core.origin import (
 )
 from outkey.foundation.core.text import Text
 from outkey.sending.core.request.message import Response, retry_after
-from outkey.sync.core.line.line import Job
+from outkey.sync.core.line.line import JobSettings
 from outkey.sync.core.line.templates import fill_body
 from outkey.sync.core.mapping.mapping import Unmapped, fill_path
 from outkey.sync.core.mapping.transforms import write_moment_by
@@ -88,7 +88,7 @@ class RunningJob:
         ports: SyncPorts = progress.ports
         self._progress = progress
         self._plan: LinePlan = progress.plan
-        self._job: Job = progress.sync.job
+        self._job: JobSettings = progress.sync.job
         self._clock = ports.clock
         self._now = ports.runs.now
         self._batch = RequestBatch(ports.sender, progress.plan, parallel=1)
@@ -297,7 +297,7 @@ class RunningJob:
         self._progress.run = saved
 
 
-def job_expressions(job: Job) -> dict[str, str]:
+def job_expressions(job: JobSettings) -> dict[str, str]:
     """Return the paths into responses that a job has, by field."""
     by_field = {"job.state": job.state}
     if not job.id.startswith(HEADER):

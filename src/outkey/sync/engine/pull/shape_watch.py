@@ -27,8 +27,7 @@ from outkey.sync.core.drift.drift import (
     missing_fields,
 )
 from outkey.sync.core.drift.shape import FieldShape, RecordShapes
-from outkey.sync.core.line.line import Drift as DriftRule
-from outkey.sync.core.line.line import RecordFormat
+from outkey.sync.core.line.line import DriftRule, RecordFormat
 from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.run.line_digest import source_digest
 from outkey.sync.core.run.reasons import SHAPE_CHANGED, sync_failure

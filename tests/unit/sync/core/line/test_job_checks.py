@@ -12,9 +12,9 @@ from outkey.sync.core.line.line import (
     Direction,
     ForEach,
     Incremental,
-    Job,
     JobOrder,
     JobPoll,
+    JobSettings,
     Pagination,
     Paging,
     PushRequest,
@@ -22,7 +22,7 @@ from outkey.sync.core.line.line import (
     SyncLine,
 )
 
-JOB = Job(
+JOB = JobSettings(
     JobOrder(path="/reports", body='{"from": "{since}", "to": "{until}"}'),
     id="id",
     poll=JobPoll("/reports/{job.id}"),
@@ -35,7 +35,7 @@ PATH = "/reports/{job.id}/download"
 
 
 def findings(
-    job: Job = JOB, path: str = PATH, **changes: object
+    job: JobSettings = JOB, path: str = PATH, **changes: object
 ) -> list[tuple[str, str | None]]:
     line = SyncLine("report", "acme", "GET", path)
     sync = replace(Sync(job=job), **changes)  # type: ignore[arg-type]
@@ -48,7 +48,7 @@ def test_a_job_that_fits_has_no_finding() -> None:
     assert findings(by_url, "/") == []
     assert findings(path="/x", query=(("report", "{job.id}"),)) == []
     assert findings(path="/x", body='{"report": "{job.id}"}') == []
-    assert findings(Job(), "/x") == []
+    assert findings(JobSettings(), "/x") == []
 
 
 @pytest.mark.parametrize(
@@ -98,13 +98,13 @@ def test_a_job_is_not_ordered_for_each_parent_or_window() -> None:
 
 
 def test_the_id_of_a_job_needs_a_job_and_a_push_has_none() -> None:
-    assert findings(Job()) == [("L084", "job")]
-    assert findings(Job(), direction=Direction.PUSH) == []
+    assert findings(JobSettings()) == [("L084", "job")]
+    assert findings(JobSettings(), direction=Direction.PUSH) == []
 
 
 def test_a_body_may_name_the_job_only_where_one_is_ordered() -> None:
     line = SyncLine("report", "acme", "POST", "/x")
     body = '{"report": "{job.id}"}'
-    for job, expected in ((JOB, []), (Job(), ["L008"])):
+    for job, expected in ((JOB, []), (JobSettings(), ["L008"])):
         sync = Sync(job=job, body=body)
         assert [f.id for f in line_findings(line, sync, [], ZoneInfo)] == expected

@@ -30,14 +30,14 @@ from outkey.sync.core.line.line import (
     Children,
     Compression,
     Direction,
-    Drift,
+    DriftRule,
     FieldMapping,
     ForEach,
     Gone,
     Incremental,
-    Job,
     JobOrder,
     JobPoll,
+    JobSettings,
     Pagination,
     Paging,
     ParentRecords,
@@ -208,7 +208,7 @@ TABLES = {
     "update": (PushRequest, UPDATE_FIELDS),
     "delete": (PushRequest, DELETE_FIELDS),
     "find": (RecordSearch, FIND_FIELDS),
-    "job": (Job, JOB_FIELDS),
+    "job": (JobSettings, JOB_FIELDS),
     "job.order": (JobOrder, ORDER_FIELDS),
     "job.poll": (JobPoll, POLL_FIELDS),
 }
@@ -242,7 +242,7 @@ WITH_CHILDREN = replace(
     guard_percent=50,
     full_every="7d",
     feed=True,
-    drift=Drift.STOP,
+    drift=DriftRule.STOP,
     writes=Writes.MODEL,
 )
 
@@ -253,7 +253,7 @@ OF_VALUES = replace(READ, for_each=ForEach(values=("DE", "a, b")))
 
 ORDERED = replace(
     READ,
-    job=Job(
+    job=JobSettings(
         JobOrder("PUT", "/reports", '{"from": "{since}"}'),
         "header:Location",
         JobPoll("/reports/{job.id}", 30),
@@ -268,7 +268,7 @@ ORDERED = replace(
 )
 SHORTLY_ORDERED = replace(
     READ,
-    job=Job(
+    job=JobSettings(
         JobOrder(path="/reports"),
         id="id",
         poll=JobPoll("/reports/{job.id}"),

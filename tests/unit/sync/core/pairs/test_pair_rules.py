@@ -12,8 +12,8 @@ from outkey.sync.core.line.line import (
     Children,
     FieldMapping,
     ForEach,
-    Job,
     JobOrder,
+    JobSettings,
     PushedRecords,
     PushRequest,
     SyncLine,
@@ -62,7 +62,7 @@ def unfit() -> Iterator[tuple[dict[str, SyncLine], str, str]]:
     yield lines(pull=file, push=file), "pull", "cannot be a file"
     children = {"children": (Children("lines", "line"),)}
     yield lines(pull=children), "pull", "cannot have children"
-    job = {"job": Job(order=JobOrder("POST", "/reports"))}
+    job = {"job": JobSettings(order=JobOrder("POST", "/reports"))}
     yield lines(pull=job), "pull", "cannot order a job"
     parents = {"for_each": ForEach("orders")}
     yield lines(pull=parents), "pull", "for each parent"

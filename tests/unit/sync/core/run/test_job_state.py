@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.foundation.core.stored_times import SKEW_SECONDS
-from outkey.sync.core.line.line import Job, JobPoll
+from outkey.sync.core.line.line import JobPoll, JobSettings
 from outkey.sync.core.run.job import (
     JobState,
     id_in_header,
@@ -22,7 +22,7 @@ from outkey.sync.core.run.job import (
 
 NOW = 1_800_000_000.0
 STATE = JobState("key", "7", NOW, NOW + 5, 3)
-JOB = Job(poll=JobPoll("/x", every_seconds=5), max_minutes=10)
+JOB = JobSettings(poll=JobPoll("/x", every_seconds=5), max_minutes=10)
 
 
 def test_a_state_comes_back_from_its_checkpoint() -> None:

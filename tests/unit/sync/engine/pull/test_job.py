@@ -24,9 +24,9 @@ from outkey.sending.core.request.message import Request, Response, ResponseHeade
 from outkey.sync.core.line.line import (
     Gone,
     Incremental,
-    Job,
     JobOrder,
     JobPoll,
+    JobSettings,
     Pagination,
     PushRequest,
     RecordFormat,
@@ -48,7 +48,7 @@ from unit.sync.engine.pull.test_sync_run import (
 )
 from unit.sync.engine.runs.test_sync_planner import FakePlanner, fake_planner
 
-JOB = Job(
+JOB = JobSettings(
     JobOrder(path="/reports", body='{"from": "{since}", "to": "{until}"}'),
     id="data.id",
     poll=JobPoll("/reports/{job.id}", every_seconds=5),

@@ -19,9 +19,7 @@ from outkey.sync.core.drift.drift import (
 from outkey.sync.core.drift.shape import FieldShape
 from outkey.sync.core.line.facts import run_facts, shape_facts
 from outkey.sync.core.line.line import (
-    Drift as DriftRule,
-)
-from outkey.sync.core.line.line import (
+    DriftRule,
     FieldMapping,
     Incremental,
     Pagination,

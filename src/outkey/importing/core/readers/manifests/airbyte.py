@@ -26,11 +26,11 @@ _KNOWN = words(
 
 def read_airbyte(trees: Sequence[Table], report: ImportReport) -> list[SeenApi]:
     """Return the API that a manifest describes."""
-    api = Manifest(trees[0], report).api()
+    api = AirbyteManifest(trees[0], report).api()
     return [api] if api.requests else []
 
 
-class Manifest:
+class AirbyteManifest:
     """One manifest: its streams, and the configuration that they share."""
 
     def __init__(self, tree: Table, report: ImportReport) -> None:

@@ -23,7 +23,7 @@ _MORE = re.compile(
 
 
 @dataclass(slots=True)
-class Position:
+class DescribedPages:
     """Pages as the table of a line, and what the body has of them."""
 
     table: dict[str, object] = field(default_factory=dict)
@@ -32,13 +32,13 @@ class Position:
 
 def read_paginator(
     component: Table, fill: Fill, notes: LineNotes, records: str
-) -> Position:
+) -> DescribedPages:
     """Return how a stream requests pages."""
-    position = Position()
+    described = DescribedPages()
     kind = text_of(component.get("type"))
     if kind in {"", "NoPagination"}:
         notes.leave("pagination", Text("one response has all records"))
-        return position
+        return described
     strategy = table(component.get("pagination_strategy"))
     kinds = {
         "PageIncrement": _by_page,
@@ -49,17 +49,17 @@ def read_paginator(
     if kind != "DefaultPaginator" or name not in kinds:
         shown = names_text([name or kind])
         notes.drop("pagination", Text("{kind} is code of its own", kind=shown))
-        return position
+        return described
     pages = kinds[name](strategy, notes, records)
     if pages is None:
-        return position
-    position.table = pages
+        return described
+    described.table = pages
     option = table(component.get("page_token_option"))
     if text_of(option.get("type")) != "RequestPath" and pages["kind"] != "link":
-        _add_option(option, "position_parameter", fill, position, notes)
-    _add_size(component, strategy, fill, position, notes)
-    note_pages(notes, position.table)
-    return position
+        _add_option(option, "position_parameter", fill, described, notes)
+    _add_size(component, strategy, fill, described, notes)
+    note_pages(notes, described.table)
+    return described
 
 
 def _by_page(
@@ -129,7 +129,7 @@ def _more(condition: str, notes: LineNotes, cursor: str) -> str:
 
 
 def _add_option(
-    option: Table, key: str, fill: Fill, position: Position, notes: LineNotes
+    option: Table, key: str, fill: Fill, described: DescribedPages, notes: LineNotes
 ) -> None:
     """Set where requests have the position or the size of a page."""
     steps = option.get("field_path")
@@ -137,30 +137,34 @@ def _add_option(
     names = [fill(step) or "" for step in path]
     place = text_of(option.get("inject_into"))
     if place == "request_parameter" and len(names) == 1 and names[0]:
-        position.table[key] = names[0]
+        described.table[key] = names[0]
     elif place in _BODY_PLACES and all(names) and key == "position_parameter":
         nested: object = "{position}"
         for name in reversed(names[1:]):
             nested = {name: nested}
-        position.body[names[0]] = nested
+        described.body[names[0]] = nested
     elif place in _BODY_PLACES and len(names) == 1 and names[0]:
-        position.body[names[0]] = position.table.get("size", 0)
+        described.body[names[0]] = described.table.get("size", 0)
     else:
         why = Text("the position and the size of pages are sent in query or body")
         notes.drop("pagination", why)
 
 
 def _add_size(
-    component: Table, strategy: Table, fill: Fill, position: Position, notes: LineNotes
+    component: Table,
+    strategy: Table,
+    fill: Fill,
+    described: DescribedPages,
+    notes: LineNotes,
 ) -> None:
     size = fill(strategy.get("page_size")) or ""
     if size.isdecimal() and 0 < int(size[:6]) <= 10_000:
-        position.table["size"] = int(size)
+        described.table["size"] = int(size)
     elif size:
         notes.drop("pagination", Text("the page size is a number up to 10,000"))
     option = table(component.get("page_size_option"))
-    if option and "size" in position.table:
-        _add_option(option, "size_parameter", fill, position, notes)
+    if option and "size" in described.table:
+        _add_option(option, "size_parameter", fill, described, notes)
 
 
 # ── decoders ─────────────────────────────────────────────────────────────────────────

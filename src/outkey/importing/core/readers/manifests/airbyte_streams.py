@@ -13,7 +13,7 @@ from outkey.importing.core.readers.manifests.airbyte_jobs import (
     read_job,
 )
 from outkey.importing.core.readers.manifests.airbyte_pages import (
-    Position,
+    DescribedPages,
     read_decoder,
     read_paginator,
 )
@@ -144,7 +144,7 @@ class StreamReader:
         )
         return DescribedLine(request, self._rows)
 
-    def _read_response(self, retriever: Table) -> Position:
+    def _read_response(self, retriever: Table) -> DescribedPages:
         """Take the format of responses, and where they have records and pages."""
         records = self._records(table(retriever.get("record_selector")))
         self._settings["records"] = records

@@ -57,7 +57,7 @@ def read_dlt(
     """Return the APIs that dictionaries describe: JSON, YAML, TOML or Python."""
     tree = _tree(texts[0], read_yaml)
     sources = [tree] if tree.keys() >= _KEYS else list(_sources(tree))
-    return [Source(source, report).api() for source in sources]
+    return [DltSource(source, report).api() for source in sources]
 
 
 def _tree(text: str, read_yaml: ReadYaml) -> Table:
@@ -83,7 +83,7 @@ def _without_dates(value: object) -> object:
     return value.isoformat() if isinstance(value, date | time) else value
 
 
-class Source:
+class DltSource:
     """One dictionary: its client, and the resources."""
 
     def __init__(self, tree: Table, report: ImportReport) -> None:
