@@ -18,39 +18,27 @@ from outkey.foundation.core.paging_words import (
 )
 from outkey.foundation.core.text import Text
 from outkey.importing.core.auth_types import OAuth2Facts, oauth2_auth
-from outkey.importing.core.readers.line_notes import LineNotes, names_text
-from outkey.importing.core.readers.openapi_lines import LineReader, Operation
+from outkey.importing.core.readers.openapi_lines import Operation
 from outkey.importing.core.readers.openapi_pages import asks_for_changes
-from outkey.importing.core.readers.openapi_parents import (
-    VARIABLE,
-    DescribedList,
-    below,
-    parent_path,
-)
+from outkey.importing.core.readers.openapi_parents import VARIABLE
+from outkey.importing.core.readers.openapi_requests import RequestReader
 from outkey.importing.core.readers.openapi_schemas import (
-    MAX_SCHEMAS,
-    Example,
     QueryParameter,
     query_parameters,
 )
 from outkey.importing.core.readers.tree import EMPTY, Table, rows, table, text_of
-from outkey.importing.core.report import ImportReport, shown_name, unique
+from outkey.importing.core.report import ImportReport, shown_name
 from outkey.importing.core.seen import (
     Auth,
     KeyAuth,
     PasswordAuth,
     SeenApi,
-    SeenRequest,
     TokenAuth,
 )
-from outkey.sync.core.line.table import sync_table
-from outkey.sync.core.suggest.suggest import last_word
 
 MAX_LINES = 50  # one more is read, so that the report names the limit
-MAX_PLAIN_LINES = 10
 MAX_PATHS = 2000
 MAX_HOPS = 10
-MAX_SCHEMAS_OF_ALL = 50_000  # of all responses together
 MAX_PARAMETERS = 30
 MAX_ALTERNATIVES = 50
 _FLOWS = ("clientCredentials", "application", "authorizationCode", "accessCode")
@@ -73,8 +61,9 @@ def read_openapi(trees: Sequence[Table], report: ImportReport) -> list[SeenApi]:
     requirements = reader.requirements()
     auth, needs_certificate = reader.choose(requirements, base_url)
     operations = list(reader.read_operations())
+    requests = RequestReader(reader.resolve, report, base_url).read(operations)
     api = SeenApi(
-        list(islice(reader.requests(base_url, operations), MAX_LINES + 1)),
+        list(islice(requests, MAX_LINES + 1)),
         auth=auth,
         name=text_of(table(tree.get("info")).get("title"))[:100],
         base_url=base_url,
@@ -405,70 +394,9 @@ class OpenApiReader:
             ):
                 yield name
 
-    def requests(
-        self, base_url: str, operations: Sequence[Operation]
-    ) -> Iterator[SeenRequest]:
-        """Yield pulls, and among the first operations also those for single requests.
-
-        Lists below the records of another one come after it. A list that needs more
-        than that has no line: the report names it.
-        """
-        count = 0
-        left = MAX_SCHEMAS_OF_ALL
-        lists: dict[str, DescribedList] = {}
-        places: set[str] = set()
-        for operation in sorted(operations, key=lambda op: len(op.variables)):
-            place = unique_place(operation, places)
-            report = ImportReport()
-            notes = LineNotes(report, place)
-            example = Example(self.resolve, min(MAX_SCHEMAS, left))
-            facts = LineReader(self.resolve, notes).read(operation, example)
-            left = max(left - example.count, 0)
-            path = operation.path
-            described = None
-            if facts.sync is not None:
-                described = DescribedList(path, facts.sync)
-            parent = lists.get(parent_path(path))
-            is_below = described and parent and not operation.needs
-            if is_below and parent is not None and facts.sync is not None:
-                pair = below(parent, path, facts.sync, notes)
-                described, path = pair or (None, path)
-            elif operation.variables or operation.needs:
-                if facts.is_list:
-                    self._note_needs(place, (*operation.variables, *operation.needs))
-                continue
-            is_plain = described is None
-            if facts.is_list or not is_plain or count < MAX_PLAIN_LINES:
-                self._report.add(report.items)
-            if is_plain and (operation.variables or count >= MAX_PLAIN_LINES):
-                continue
-            count += 1
-            if described is not None:
-                lists[operation.path] = described
-            yield SeenRequest(
-                base_url.rstrip("/") + path,
-                name=operation.name,
-                sync=None if described is None else sync_table(described.sync),
-                pagination=facts.pagination,
-                place=operation.path,
-            )
-
-    def _note_needs(self, place: str, needs: Sequence[str]) -> None:
-        why = Text("it needs {names}, which only you know", names=names_text(needs))
-        self._report.note_dropped(place, why)
-
     def _states_security(self) -> bool:
         has_any = any("security" in operation for _, _, operation in self._operations())
         return has_any or "security" in self._tree
-
-
-def unique_place(operation: Operation, taken: set[str]) -> str:
-    """Return the name of an operation in the report, with a number if need be."""
-    names = (operation.name, last_word(operation.path))
-    place = next(
-        (p for name in names if " " in (p := shown_name("line", name))), "line"
-    )
-    return unique(place, taken)
 
 
 def _is_of_line(parameter: QueryParameter) -> bool:

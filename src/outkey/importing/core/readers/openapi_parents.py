@@ -30,6 +30,7 @@ class DescribedList:
     """A list that became a pull, as a parent of others."""
 
     path: str  # as the document has it
+    request_path: str  # with the fields of its parent
     sync: Sync
     columns: Mapping[str, str] = field(default_factory=dict)  # of its own parents
 
@@ -59,8 +60,8 @@ def parent_path(path: str) -> str:
 
 def below(
     parent: DescribedList, path: str, sync: Sync, notes: LineNotes
-) -> tuple[DescribedList, str] | None:
-    """Return a list for each record of another one, and the path of its requests.
+) -> DescribedList | None:
+    """Return a list for each record of another one, None if that is not clear.
 
     Its key has the fields of the parent too: an id may be unique below it only.
     """
@@ -93,7 +94,7 @@ def below(
     own = dict(zip(columns, hosts, strict=True))
     filled = VARIABLE.sub(lambda match: f"{{parent.{columns[match[1]]}}}", path)
     notes.take_names("for_each", last_word(parent.path))
-    return DescribedList(path, child, own), filled
+    return DescribedList(path, filled, child, own)
 
 
 def _column(variable: str, column: str, parent: str, taken: set[str]) -> str:
