@@ -98,6 +98,8 @@ NOT_PAGES: Final = {
     "outkey_configuration_fix": POST_ONLY,
     "outkey_configuration_resume": POST_ONLY,
     "outkey_script_run": POST_ONLY,
+    "outkey_configuration_rotation": POST_ONLY,
+    "outkey_configuration_rotation_send": POST_ONLY,
     "outkey_token_connect": POST_ONLY,
     "outkey_token_renew": POST_ONLY,
     "outkey_token_revoke": POST_ONLY,

@@ -64,6 +64,14 @@ keys = ["external_id"]
 pagination = { kind = "page", size_parameter = "per_page", position_parameter = "page" }
 fields = [{ api = "id", host = "external_id" }, { api = "full_name", host = "name" }]
 """
+ROTATING = """
+[configuration.{name}]
+base_url = "{url}"
+network = "internal"
+authentication_type = "bearer"
+[configuration.{name}.verification]
+test_path = "/records/contacts?count=1"
+"""
 WEBHOOK = """
 [webhook.sample]
 scheme = "shopify"
@@ -122,6 +130,10 @@ def run_script(page: Page) -> None:
 def save_configuration(page: Page) -> None:
     press(page, "#configuration-form [type=submit]")
     expect(page.locator(".ok-message").first).to_be_attached()
+
+
+def open_rotation(page: Page) -> None:
+    page.click("details:has(#rotation) > summary")
 
 
 def replace_secret(page: Page) -> None:
@@ -310,6 +322,9 @@ STATES: Final = {
             "history",
         )
     },
+    "the next credentials": State(f"{CONFIGURATION}{{bearer}}/", open_rotation),
+    "tested credentials": State(f"{CONFIGURATION}{{tested}}/", open_details),
+    "replaced credentials": State(f"{CONFIGURATION}{{replaced}}/", look),
     "a secret to replace": State(f"{CONFIGURATION}{{bearer}}/", replace_secret),
     "a configuration with mistakes": State(f"{CONFIGURATION}add/", save_configuration),
     "a guided configuration with mistakes": State(
@@ -388,6 +403,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             pair_pages.call(api, "POST", name=name, mail="", kind="person")
         running.command("pair", "run", pair_pages.NAME)
         pair_pages.disagree(running, api, at_api="Hedy K.", in_host="Hedy Lamarr")
+        for name, steps in (("tested", ("test",)), ("replaced", ("test", "promote"))):
+            running.command("apply", "-", stdin=ROTATING.format(name=name, url=api.url))
+            running.command("secret", "set", name, "token", stdin="old-token")
+            running.command("secret", "stage", name, "token", stdin="spar-token")
+            for step in steps:
+                running.command("rotation", step, name)
         yield running
 
 
@@ -424,6 +445,8 @@ def places(browser: Browser, served: Served, sign_in: SignIn) -> Mapping[str, st
             "script": id_of("demo script", CONFIGURATION),
             "oauth2": id_of("demo oauth2", CONFIGURATION),
             "consent": id_of("demo oauth2 consent", CONFIGURATION),
+            "tested": id_of("tested", CONFIGURATION),
+            "replaced": id_of("replaced", CONFIGURATION),
             "line": id_of("contacts", LINES),
             "endless": id_of("endless", LINES),
             "rejecting_run": (run.get_attribute("href") or "").split("/")[3],

@@ -20,11 +20,11 @@ from outkey.sending.core.rotation.credential_sets import (
 OUTSIDE_OF_SETS = frozenset({PROXY_PASSWORD, "refresh_token"})
 STATE_WORDS = {
     RotationState.NONE: Text("no rotation"),
-    RotationState.STAGED: Text("prepared, and not tested yet"),
+    RotationState.STAGED: Text("prepared, without a good test"),
     RotationState.TESTED: Text("prepared and tested"),
     RotationState.TRIAL: Text("being tried"),
     RotationState.REJECTED: Text("rejected"),
-    RotationState.OVERLAP: Text("replaced; the ones before are stored for going back"),
+    RotationState.OVERLAP: Text("replaced, with a way back"),
 }
 
 

@@ -32,9 +32,8 @@ class ApiRotation:
         seen = self.access.configuration(self.name)
         entered = None if value is None else Secret(value)
         source = self.access.source_of_secret(field, entered, reference)
-        if isinstance(source, Reference):
-            return rotation.stage_reference(seen, field, source)
-        return rotation.stage_entry(seen, field, value or "")
+        entry = source if isinstance(source, Reference) else value or ""
+        return rotation.stage(seen, {field: entry})
 
     def next_serial(self) -> int:
         """Return the serial of the next set, or raise RotationNone."""

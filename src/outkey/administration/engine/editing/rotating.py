@@ -27,6 +27,8 @@ from outkey.sending.engine.rotation.rotations import Rotations
 from outkey.sending.engine.wire.lockout_guard import LockoutGuard
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from outkey.administration.engine.editing.administration import Administration
     from outkey.foundation.ports.clock import Clock
     from outkey.sending.core.configuration.configuration import Configuration
@@ -95,11 +97,44 @@ class CredentialRotation:
             check_secret_field(seen, field)
         seen.sets.refuse_staging()
 
-    def stage_entry(self, seen: Configuration, field: str, text: str) -> int:
+    def fields(self, seen: Configuration) -> list[str]:
+        """Return what a next set of a configuration may have, as far as it is used."""
+        names = [each for each in seen.needed_secrets() if each not in OUTSIDE_OF_SETS]
+        is_used = {
+            "username": "password" in names,
+            "client_id": seen.uses_oauth2 and not self._has_token_of_client(seen),
+            "client_certificate": "client_key" in names,
+        }
+        names += [
+            name
+            for name, used in is_used.items()
+            if used and VALUE_GETTERS[COMPANIONS[name]](seen)
+        ]
+        return [*names, "token_expires_on"] if "token" in names else names
+
+    def stage(self, seen: Configuration, entries: Mapping[str, str | Reference]) -> int:
         """Store what a user has entered for the next set; return its serial."""
+        for field in entries:
+            self.refuse_field(seen, field)
+        serial = 0
+        for field, entry in entries.items():
+            serial = self._stage_entry(seen, field, entry)
+            seen = self.rotations.current(seen.name)
+        if not serial:
+            raise ConfigError(
+                Text("nothing was entered"),
+                hint=Text("Enter the new value that you have made at the provider."),
+            )
+        return serial
+
+    def _stage_entry(
+        self, seen: Configuration, field: str, entry: str | Reference
+    ) -> int:
+        if not isinstance(entry, str):
+            return self.stage_reference(seen, field, entry)
         if field in COMPANIONS:
-            return self.stage_companion(seen, field, text)
-        return self.stage_secret(seen, field, Secret(text))
+            return self.stage_companion(seen, field, entry)
+        return self.stage_secret(seen, field, Secret(entry))
 
     def stage_secret(self, seen: Configuration, field: str, secret: Secret) -> int:
         """Store a value for the next set; return its serial."""
@@ -171,9 +206,9 @@ class CredentialRotation:
         policy = self.administration.policy()
         facts = replace(facts_from_settings(seen), now=now, policy=policy)
         findings = configuration_posture(facts, ROTATION_CHECKS)
-        return rotation_facts(seen, self._tally(seen), now, findings)
+        return rotation_facts(seen, self.tally(seen), now, findings)
 
-    def _tally(self, seen: Configuration) -> Tally:
+    def tally(self, seen: Configuration) -> Tally:
         """Return the results of the trial, as the requests of all processes count."""
         trials = self.sender.trials
         return seen.sets.tally if trials is None else trials.tally(seen)
@@ -193,11 +228,11 @@ class CredentialRotation:
     def promote(self, name: str) -> int:
         """Put the next set into use; return its serial."""
         seen = self.rotations.current(name)
-        return self.rotations.promote(seen, self._tally(seen), self._actor)
+        return self.rotations.promote(seen, self.tally(seen), self._actor)
 
     def back(self, name: str) -> int:
         """End a trial, or exchange current and previous; return the serial in use."""
-        tally = self._tally(self.rotations.current(name))
+        tally = self.tally(self.rotations.current(name))
         return self.rotations.back(name, self._actor, tally)
 
     def refuse_retiring(self, name: str) -> None:

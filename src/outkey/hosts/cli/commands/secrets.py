@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from outkey.administration.core.findings.changed_rows import ChangedRow
     from outkey.administration.engine.application import Application
     from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.core.configuration.reference import Reference
 
     ChangedFacts = tuple[Configuration, list[str]]
 
@@ -126,14 +127,14 @@ def stage_secret(
     seen = rotation.rotations.current(name)
     rotation.refuse_field(seen, field)
     origin = binding_text(seen.binding_of(field))
+    entry: str | Reference
     if reference is not None:
-        parsed = parse_reference(reference, field=field)
-        serial = rotation.stage_reference(seen, field, parsed)
+        entry = parse_reference(reference, field=field)
     else:
         refuse_value(field)
         is_plain = field in COMPANIONS
-        text = read_line(field) if is_plain else read_secret(field, origin)
-        serial = rotation.stage_entry(seen, field, text)
+        entry = read_line(field) if is_plain else read_secret(field, origin)
+    serial = rotation.stage(seen, {field: entry})
     if as_json:
         print_json(
             {

@@ -33,6 +33,7 @@ from outkey.hosts.django.pages.lists import Sorting, query_with
 from outkey.hosts.django.translation import translate_text
 from outkey.sending.core.configuration.fields import BY_PATH, secret_label
 from outkey.sending.core.configuration.health import Health, Status
+from outkey.sending.core.rotation.credential_sets import CredentialSet
 from outkey.webhooks.engine.overview import DeliveryDay
 
 register = template.Library()
@@ -68,6 +69,14 @@ def status_words(status: object, health: Health | None = None) -> str:
 def secret_words(name: str) -> str:
     """Return the name of a secret as its field is labelled."""
     return translate_text(secret_label(name))
+
+
+@register.filter
+def credential_words(made: CredentialSet) -> str:
+    """Return what a set of credentials has, as its fields are labelled."""
+    labels = [secret_label(name) for name in made.secrets]
+    labels += [BY_PATH[path].label for path, value in made.companions.items() if value]
+    return ", ".join(map(translate_text, labels))
 
 
 @register.filter

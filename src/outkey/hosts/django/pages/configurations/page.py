@@ -39,6 +39,7 @@ from outkey.hosts.django.pages.configurations.new import (
     signed_record,
 )
 from outkey.hosts.django.pages.configurations.repetitions import take_repetition
+from outkey.hosts.django.pages.configurations.rotation import rotation_panel
 from outkey.hosts.django.pages.configurations.tested_drafts import (
     GoodTest,
     good_test_of,
@@ -272,6 +273,7 @@ def _stored_context(request: HttpRequest, stored: Configuration) -> dict[str, ob
         "status": health.status(now=time.time(), sealed=application.keys.is_sealed()),
         "good_requests": good_requests(stored) if health.accepted else 0,
         "token": panel_for(request, stored),
+        "rotation": rotation_panel(request, stored),
         "redirect_url": redirect_url(request, record),
         "may_add": may(request, Permission.ADD),
         "may_view_audit": may_view_audit,
