@@ -204,6 +204,15 @@ def test_the_table_says_how_far_each_set_has_got(acme: Terminal) -> None:
     assert "; refused on " in overlap
 
 
+def test_the_status_says_what_the_provider_allows(outkey: Terminal) -> None:
+    assert outkey("new", "pay", "--preset", "stripe").code == 0
+    status = outkey("rotation", "status", "pay").out
+    assert "at Stripe: several secrets are valid at the same time" in status
+    assert "hours for which the old one stays valid at most: 168" in status
+    assert "test and start it" in status
+    assert "test and start it" in outkey("preset", "show", "stripe").out
+
+
 def test_a_row_that_was_changed_in_the_database_is_not_used(acme: Terminal) -> None:
     stage(acme, GOOD)
     database = acme.home / "data" / "outkey.sqlite3"

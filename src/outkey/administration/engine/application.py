@@ -164,6 +164,11 @@ class Application:
         """Return the webhooks, which are loaded when a name is looked up."""
         return self.webhooks.naming()
 
+    def preset_of(self, configuration: Configuration) -> Preset | None:
+        """Return the preset that a configuration was made from, if it is known here."""
+        name = configuration.preset
+        return self.presets.get(name) if name in self.presets.names() else None
+
     def credential_rotation(self, administration: Administration) -> CredentialRotation:
         """Return the rotations of credentials by the actor of an administration."""
         from outkey.administration.engine.editing.rotating import CredentialRotation  # noqa: PLC0415

@@ -23,6 +23,23 @@ ROTATIONS = {
         "by hand; whether two secrets are valid at the same time is not known"
     ),
 }
+# How outkey's own rotation goes with each kind.
+_TRY_IT = Text(
+    "Stage the new one and test it: if requests with the old one still work after that,"
+    " both are valid."
+)
+_ADVICE = {
+    "overlap": Text(
+        "Stage the new one, test and start it, and revoke the old one when the new one"
+        " is in use."
+    ),
+    "switch": Text(
+        "Rotate at a quiet time: requests fail from the change at the provider until"
+        " the new one was staged, tested and promoted."
+    ),
+    "automatic": _TRY_IT,
+    "unknown": _TRY_IT,
+}
 _KEYS = ["kind", "at_once", "grace_hours", "lifetime_days", "note"]
 
 
@@ -40,6 +57,11 @@ class Rotation:
     def words(self) -> Text:
         """All of it in one text, as a user reads it."""
         return join_texts(list(self._texts()), "; ")
+
+    @property
+    def advice(self) -> Text:
+        """How to rotate the credentials of a configuration, as a user reads it."""
+        return _ADVICE[self.kind]
 
     def _texts(self) -> Iterator[Text]:
         yield ROTATIONS[self.kind]

@@ -85,6 +85,7 @@ def show_preset(name: PresetName, *, as_json: AsJson = False) -> None:
             ("checked", f"{preset.checked}, {preset.sure_words}"),
             *_ending_rows(preset.ending),
             ("rotation", str(preset.rotation.words)),
+            ("how to rotate", str(preset.rotation.advice)),
             ("notes", preset.notes),
         ),
     )

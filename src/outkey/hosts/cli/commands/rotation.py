@@ -53,6 +53,8 @@ def status(name: Name, *, as_json: AsJson = False) -> None:
     if as_json:
         print_json(facts)
         return
+    application = open_application()
+    preset = application.preset_of(application.registry.get(name))
     state = RotationState(str(facts["state"]))
     print_line(f"{name}: {STATE_WORDS[state]}")
     sets: dict[str, Any] = {
@@ -74,6 +76,9 @@ def status(name: Name, *, as_json: AsJson = False) -> None:
     for finding in findings:
         message = with_local_times(finding["message"])
         print_line(f"{finding['level']}: {message}. {finding['hint']}")
+    if preset is not None:
+        print_line(f"at {preset.title}: {preset.rotation.words}")
+        print_line(str(preset.rotation.advice))
 
 
 def _progress_of(

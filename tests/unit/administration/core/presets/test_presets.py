@@ -381,6 +381,46 @@ def test_how_a_secret_is_replaced_is_said_in_words(rotation: str, words: str) ->
     assert preset.rotation.words == words
 
 
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [("overlap", "test and start it"), ("switch", "a quiet time"), ("unknown", "test")],
+)
+def test_a_kind_of_rotation_says_how_to_go_about_it(kind: str, advice: str) -> None:
+    document = MINIMAL.replace('"overlap"', f'"{kind}"')
+    assert advice in read_preset("acme", document).rotation.advice
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "at_once", "grace_hours"),
+    [
+        ("auth0", "switch", 1, None),
+        ("aws_s3", "overlap", 2, None),
+        ("bamboohr", "overlap", None, None),
+        ("github", "overlap", None, None),
+        ("google", "overlap", None, None),
+        ("hubspot", "overlap", None, 168),
+        ("jira", "overlap", None, None),
+        ("microsoft_graph", "overlap", None, None),
+        ("okta", "overlap", 2, None),
+        ("shopify", "overlap", 2, None),
+        ("stripe", "overlap", None, 168),
+        ("twilio", "overlap", None, None),
+    ],
+)
+def test_what_is_known_of_the_rotation_at_much_used_providers(
+    name: str, kind: str, at_once: int | None, grace_hours: int | None
+) -> None:
+    rotation = PRESETS.get(name).rotation
+    expected = (kind, at_once, grace_hours)
+    assert (rotation.kind, rotation.at_once, rotation.grace_hours) == expected
+
+
+def test_every_kind_of_rotation_has_advice() -> None:
+    kinds = {preset.rotation.kind for preset in PRESETS.all()}
+    assert kinds == {*ROTATIONS}
+    assert all(preset.rotation.advice for preset in PRESETS.all())
+
+
 ENDING_METHOD = """
 [methods.old]
 title = "Password"
