@@ -1,6 +1,7 @@
 """An API that accepts the tokens a test names, and counts what each was used for."""
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,10 @@ class RotatingApi:
     # A token that is accepted so often, and refused after that.
     refused_after: dict[str, int] = field(default_factory=dict)
     locks_after: int = 0  # refusals in total, after which nothing is accepted
+    delays: dict[str, float] = field(default_factory=dict)  # seconds, by token
+    under_way: "Counter[str]" = field(default_factory=Counter)
+    # How many requests with a token were under way at once, until one succeeded.
+    most_unproved: "Counter[str]" = field(default_factory=Counter)
     lock: Lock = field(default_factory=Lock)
 
     def status(self, token: str, known: int = 0) -> int:
@@ -37,6 +42,19 @@ class RotatingApi:
                 status = 423
             self.seen[token, status] += 1
         return status
+
+    @contextmanager
+    def counted(self, token: str) -> Iterator[None]:
+        """Count a request as under way, and let it take its time."""
+        with self.lock:
+            self.under_way[token] += 1
+            if not self.seen[token, 200]:
+                most = max(self.most_unproved[token], self.under_way[token])
+                self.most_unproved[token] = most
+        time.sleep(self.delays.get(token, 0.0))
+        yield
+        with self.lock:
+            self.under_way[token] -= 1
 
     @property
     def refusals(self) -> int:
@@ -68,7 +86,9 @@ def rotating_api() -> Iterator[RotatingApi]:
                 status = api.status(f"secret {secret}", api.statuses.get(secret, 401))
             else:
                 header = self.headers.get("Authorization", "")
-                status = api.status(header.removeprefix("Bearer "))
+                token = header.removeprefix("Bearer ")
+                with api.counted(token):
+                    status = api.status(token)
                 answer = {}
             body = json.dumps(answer).encode()
             self.send_response(status)
