@@ -1228,7 +1228,7 @@ def test_a_dry_run_tells_the_stored_values_to_users_who_may_view_them(
     row = contact(1, name="New name")
     viewer = opened(person=Person("view_contact"))
     (written,) = viewer.upsert(CONTACT, KEYS, [row], "", dry_run=True)
-    assert effect_of(("c-1",), row, written).before == stored
+    assert effect_of("c-1", row, written).before == stored
     with pytest.raises(ConfigError):
         opened(person=Person()).upsert(CONTACT, KEYS, [row], "", dry_run=True)
 

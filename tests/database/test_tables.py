@@ -473,7 +473,7 @@ def test_a_dry_run_tells_the_stored_values_of_the_mapped_columns(place: Place) -
     rows = [{"id": 1, "v": "new"}, {"id": 2, "v": "b"}, {"id": 3, "v": "c"}]
     written = store.upsert(place.target("t"), ["id"], rows, "", dry_run=True)
     effects = [
-        effect_of((str(row["id"]),), row, result)
+        effect_of(str(row["id"]), row, result)
         for row, result in zip(rows, written, strict=True)
     ]
     before = [effect.before for effect in effects]

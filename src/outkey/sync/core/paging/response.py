@@ -5,11 +5,11 @@ Numbers with a fraction become decimals, so that no amount is ever rounded.
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
-from itertools import accumulate
-from typing import NoReturn
+from itertools import accumulate, chain
+from typing import NoReturn, cast
 
 from outkey.foundation.core.paging_words import MAX_RECORDS
 from outkey.foundation.core.text import Text
@@ -78,17 +78,15 @@ def _yield_to_threads(parsed: Record) -> Record:
 
 
 def _whole_number(text: str) -> int:
-    return int(_short(text))
+    if len(text) > _MAX_NUMBER_LENGTH:
+        raise ValueError
+    return int(text)
 
 
 def _exact_number(text: str) -> Decimal:
-    return Decimal(_short(text))
-
-
-def _short(text: str) -> str:
     if len(text) > _MAX_NUMBER_LENGTH:
         raise ValueError
-    return text
+    return Decimal(text)
 
 
 def _refuse_constant(_word: str) -> NoReturn:
@@ -123,6 +121,20 @@ def checked_records(records: object) -> list[Record]:
     return records
 
 
+def are_flat(records: Sequence[object], most_fields: int = MAX_FIELDS) -> bool:
+    """Whether all records are objects without others in them, as most are.
+
+    Then `size_fault` finds nothing; this asks for all of them at once.
+    """
+    if not records or {*map(type, records)} != {dict}:
+        return False
+    objects = cast("Sequence[Record]", records)
+    members = chain.from_iterable(map(dict.values, objects))
+    return max(map(len, objects)) <= most_fields and _HOLDERS.isdisjoint(
+        map(type, members)
+    )
+
+
 def size_fault(record: Record, most_fields: int = MAX_FIELDS) -> str:
     """Return the reason why a record is too big to be mapped, or ""."""
     if len(record) <= most_fields and _HOLDERS.isdisjoint(map(type, record.values())):
@@ -150,7 +162,7 @@ def page_fingerprint(records: object) -> str:
     Of a record that is too big only the scalar values count: an expression of a few
     hundred characters can build one whose text does not fit into memory.
     """
-    if isinstance(records, list):
+    if isinstance(records, list) and not are_flat(records):
         records = [
             _shallow(part) if isinstance(part, dict) else part for part in records
         ]

@@ -7,7 +7,7 @@ from outkey.foundation.core.errors import SyncFailed
 from outkey.sync.core.line.line import INDEX, PARENT, FieldMapping, Transform
 from outkey.sync.core.mapping.columns import Column, ColumnMapping, map_columns
 from outkey.sync.core.mapping.excerpt import NO_VALUE, json_kind
-from outkey.sync.core.mapping.keys import key_text
+from outkey.sync.core.mapping.keys import key_text, key_texts
 from outkey.sync.core.mapping.mapping import Unmapped, resolve_transform
 from outkey.sync.core.mapping.records import (
     CREATED,
@@ -17,7 +17,7 @@ from outkey.sync.core.mapping.records import (
     Written,
 )
 from outkey.sync.core.mapping.transforms import MappingContext
-from outkey.sync.core.paging.response import MAX_FIELDS, size_fault
+from outkey.sync.core.paging.response import MAX_FIELDS, are_flat, size_fault
 from outkey.sync.core.run.effects import Effect
 from outkey.sync.engine.runs.line_plan import SyncPorts
 
@@ -106,11 +106,13 @@ class RecordMapper:
         `indexes` are the positions of elements of lists, one for each. `parent` has
         the fields of the parent that all records have.
         """
-        faults = {
-            number: fault
-            for number, record in enumerate(records)
-            if (fault := self._fault_of(record))
-        }
+        faults = {}
+        if not are_flat(records, self._most_fields):
+            faults = {
+                number: fault
+                for number, record in enumerate(records)
+                if (fault := self._fault_of(record))
+            }
         columns = self._columns_in(records, faults)
         for place in self._index_places:
             columns[place] = [
@@ -204,9 +206,10 @@ def write_rows(
         map(all, mapped_keys)
     ):
         written = upsert(mapped_rows) if mapped_rows else ()
+        texts = key_texts(mapped_keys)
         return [
-            effect_of(key, row, result)
-            for key, row, result in zip(mapped_keys, mapped_rows, written, strict=True)
+            effect_of(text, row, result)
+            for text, row, result in zip(texts, mapped_rows, written, strict=True)
         ]
     rows: dict[KeyTexts, Row] = {}
     # An effect that is known already, or the key of the row to write.
@@ -233,7 +236,7 @@ def write_rows(
     return [
         entry
         if isinstance(entry, Effect)
-        else effect_of(entry, rows[entry], next(results))
+        else effect_of(key_text(entry), rows[entry], next(results))
         for entry in pending
     ]
 
@@ -257,13 +260,13 @@ def keys_of(keys: Sequence[str], rows: Sequence[Row]) -> list[KeyTexts]:
     return list(zip(*texts, strict=True))
 
 
-def effect_of(key: KeyTexts, row: Mapping[str, object], written: Written) -> Effect:
+def effect_of(key: str, row: Mapping[str, object], written: Written) -> Effect:
     """Return the effect of a row that the host has written or compared."""
     if written is CREATED or written is UNCHANGED:  # nearly all
-        return Effect(written.outcome, key_text(key), row, changes=written.changes)
+        return Effect(written.outcome, key, row, "", "", written.changes)
     effect = Effect(
         written.outcome,
-        key_text(key),
+        key,
         row,
         field=written.field,
         reason=written.reason,

@@ -1,6 +1,8 @@
 """The key of a record as text."""
 
-from outkey.sync.core.mapping.keys import MAX_KEY_LENGTH, key_text
+import pytest
+
+from outkey.sync.core.mapping.keys import MAX_KEY_LENGTH, key_text, key_texts
 
 
 def test_a_key_is_written_as_its_values() -> None:
@@ -21,3 +23,19 @@ def test_keys_of_several_values_with_commas_stay_different() -> None:
     assert key_text(["a, b", "c"]) != key_text(["a", "b, c"])
     assert key_text(["a\\", "b"]) != key_text(["a", "\\b"])
     assert key_text(["Doe, Jane"]) == "Doe, Jane"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [],
+        [["7"], ["8"]],
+        [["7", "a"], ["7", "b"]],
+        [["a, b", "c"], ["a", "b, c"]],
+        [["a\\", "b"], ["a", "\\b"]],
+        [["Doe, Jane"], ["7"]],
+        [["x" * 300, "a"], ["7", "b"]],
+    ],
+)
+def test_many_keys_have_the_texts_of_each(keys: list[list[str]]) -> None:
+    assert key_texts(keys) == [key_text(key) for key in keys]

@@ -23,7 +23,13 @@ from outkey.sync.core.mapping.json_values import as_json
 from outkey.sync.core.mapping.mapping import Unmapped, map_incoming, map_outgoing
 from outkey.sync.core.mapping.records import FieldKind, HostField
 from outkey.sync.core.mapping.transforms import MappingContext, convert_exactly
-from outkey.sync.core.paging.response import greater_value, page_fingerprint, records_in
+from outkey.sync.core.paging.response import (
+    are_flat,
+    greater_value,
+    page_fingerprint,
+    records_in,
+    size_fault,
+)
 
 T = Transform
 MEANS = MappingContext(ZoneInfo)
@@ -227,6 +233,26 @@ def test_a_record_that_was_blown_up_has_a_mark_all_the_same() -> None:
     assert page_fingerprint([blown_up(1)]) == page_fingerprint([blown_up(1)])
     assert page_fingerprint([blown_up(1)]) != page_fingerprint([blown_up(2)])
     assert page_fingerprint([{"a": [1]}]) != page_fingerprint([{"a": [2]}])
+
+
+@pytest.mark.parametrize(
+    ("records", "flat"),
+    [
+        ([], False),
+        ([{"a": 1}, {}], True),
+        ([{"a": 1}, {"a": None, "b": "x"}], True),
+        ([{"a": 1}, {"a": [1]}], False),
+        ([{"a": 1}, {"a": {}}], False),
+        ([{"a": 1, "b": 2, "c": 3}], False),
+        ([{"a": 1}, "no object"], False),
+    ],
+)
+def test_flat_records_of_a_page_are_recognized_together(
+    records: list[dict[str, object]], *, flat: bool
+) -> None:
+    assert are_flat(records, 2) is flat
+    if flat:
+        assert not any(size_fault(record, 2) for record in records)
 
 
 # ── JMESPath ──────────────────────────────────────────────────────────────────────────

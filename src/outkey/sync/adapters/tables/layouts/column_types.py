@@ -245,8 +245,11 @@ def _decode_json(value: object) -> object:
 
 def _encode_double(value: Decimal | int) -> int | float:
     """Return a whole number or a floating-point number of the same value."""
+    double = float(value)
+    if not double.is_integer():
+        return double
     number = int_or_none(Decimal(value))
-    return float(value) if number is None else number
+    return double if number is None else number
 
 
 def _decode_decimal(value: object) -> object:
