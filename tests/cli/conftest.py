@@ -3,8 +3,8 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,27 @@ def ready(ready_home: Path, outkey: "Terminal") -> "Terminal":
     """A terminal whose home has a working `acme` and a `shop` without its password."""
     shutil.copytree(ready_home, outkey.home)
     return outkey
+
+
+HomeOf = Callable[[Terminal, str, Callable[[Terminal], None]], Terminal]
+
+
+@pytest.fixture(scope="session")
+def copied_home(tmp_path_factory: pytest.TempPathFactory) -> HomeOf:
+    """Commands that begin several tests run once, by their name; tests get copies."""
+    made: dict[str, Path] = {}
+
+    def copy(
+        terminal: Terminal, name: str, make: Callable[[Terminal], None]
+    ) -> Terminal:
+        if name not in made:
+            first = replace(terminal, home=tmp_path_factory.mktemp(name) / "home")
+            make(first)
+            made[name] = first.home
+        shutil.copytree(made[name], terminal.home)
+        return terminal
+
+    return copy
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.conftest import Terminal
+from cli.conftest import HomeOf, Terminal
 from cli.test_terminal import outkey_on_terminal
 
 DOCUMENT = """
@@ -46,9 +46,11 @@ STAYS = "env:SHOP_PASSWORD cannot be read, so the stored secret stays"
 
 
 @pytest.fixture
-def shop(outkey: Terminal) -> Terminal:
-    assert outkey("apply", "-", stdin=DOCUMENT).code == 0
-    return outkey
+def shop(outkey: Terminal, copied_home: HomeOf) -> Terminal:
+    def make(run: Terminal) -> None:
+        assert run("apply", "-", stdin=DOCUMENT).code == 0
+
+    return copied_home(outkey, "shop", make)
 
 
 def test_a_new_thing_is_named_and_a_dry_run_shows_its_fields(outkey: Terminal) -> None:

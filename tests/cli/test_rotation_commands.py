@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from cli.conftest import Terminal
+from cli.conftest import HomeOf, Terminal
 from outkey.spar import Spar
 
 GOOD = "spar-token"
@@ -21,12 +21,15 @@ test_path = "/records/contacts?count=1"
 
 
 @pytest.fixture
-def acme(outkey: Terminal, session_spar: Spar) -> Terminal:
+def acme(outkey: Terminal, session_spar: Spar, copied_home: HomeOf) -> Terminal:
     """A configuration with a token that the API refuses."""
-    document = DOCUMENT.format(url=session_spar.url)
-    assert outkey("apply", "-", stdin=document).code == 0
-    assert outkey("secret", "set", "acme", "token", stdin="old-token").code == 0
-    return outkey
+
+    def make(run: Terminal) -> None:
+        document = DOCUMENT.format(url=session_spar.url)
+        assert run("apply", "-", stdin=document).code == 0
+        assert run("secret", "set", "acme", "token", stdin="old-token").code == 0
+
+    return copied_home(outkey, "rotation", make)
 
 
 def error_of(done: object) -> str:

@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from cli.conftest import Terminal
+from cli.conftest import HomeOf, Terminal
 from outkey.spar import Spar
 from outkey.spar.scenes import SIGNING_KEY
 
@@ -43,10 +43,12 @@ script = '''
 
 
 @pytest.fixture
-def signed(outkey: Terminal, spar: Spar) -> Terminal:
-    assert outkey("apply", "-", stdin=document(spar)).code == 0
-    assert outkey("secret", "set", "signed", "secret_key", stdin=SIGNING_KEY).code == 0
-    return outkey
+def signed(outkey: Terminal, spar: Spar, copied_home: HomeOf) -> Terminal:
+    def make(run: Terminal) -> None:
+        assert run("apply", "-", stdin=document(spar)).code == 0
+        assert run("secret", "set", "signed", "secret_key", stdin=SIGNING_KEY).code == 0
+
+    return copied_home(outkey, "signed", make)
 
 
 def test_the_specification_s_example_is_accepted_by_a_server_that_verifies_it(

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 import forks
-from cli.conftest import Terminal
+from cli.conftest import HomeOf, Terminal
 from cli.test_doctor import change
 from outkey.testing.canary import Canaries
 
@@ -90,10 +90,12 @@ def hostile() -> Iterator[str]:
 
 
 @pytest.fixture
-def home(outkey: Terminal, hostile: str) -> Terminal:
-    text = f'[configuration.acme]\nbase_url = "{hostile}"\nnetwork = "internal"\n'
-    assert outkey("apply", "-", stdin=text + 'environment = "test"').code == 0
-    return outkey
+def home(outkey: Terminal, hostile: str, copied_home: HomeOf) -> Terminal:
+    def make(run: Terminal) -> None:
+        text = f'[configuration.acme]\nbase_url = "{hostile}"\nnetwork = "internal"\n'
+        assert run("apply", "-", stdin=text + 'environment = "test"').code == 0
+
+    return copied_home(outkey, "hostile", make)
 
 
 def on_terminal(environment: dict[str, str], *command: str) -> bytes:
