@@ -22,6 +22,7 @@ from outkey.importing.core.readers.openapi_schemas import (
     Resolve,
 )
 from outkey.importing.core.readers.record_fields import (
+    RecordFields,
     note_cut,
     record_fields,
     shown_paths,
@@ -94,22 +95,16 @@ class LineReader:
             # Of a single request the report has the pages as a whole.
             unread = LineNotes(ImportReport(), self._notes.place)
             return LineFacts(None, written(read_pagination(described, unread)))
-        fields = record_fields(found.records)
-        if fields.is_cut:
-            note_cut(self._notes)
-        if example.is_cut:
-            why = Text("the schema is too large: only a part of it was read")
-            self._notes.drop("fields", why)
-        typed = fields.typed
+        fields = self._fields(found, example)
+        within = found.path or ()
         required = {
-            path for path in typed if (*(found.path or ()), *path) in example.required
+            path for path in fields.typed if (*within, *path) in example.required
         }
-        named = [path for path in typed if typed[path].transform in _KEY_KINDS]
-        key = self._key(named, required, word, is_below=bool(operation.variables))
+        key = self._key(fields, required, operation)
         if key is not None:
             described = replace(described, key=expression_of(key))
         pagination = read_pagination(described, self._notes)
-        incremental = read_incremental(operation.query, typed, self._notes)
+        incremental = read_incremental(operation.query, fields.typed, self._notes)
         if key is None:
             return LineFacts(None, written(pagination), is_list=True)
         mappings = fields.mappings({key}, self._notes)
@@ -177,25 +172,21 @@ class LineReader:
             self._notes.drop("records", why, Level.NOTICE)
         return found
 
+    def _fields(self, found: FoundRecords, example: Example) -> RecordFields:
+        """Return the fields of the records; the report has what was too large."""
+        fields = record_fields(found.records)
+        if fields.is_cut:
+            note_cut(self._notes)
+        if example.is_cut:
+            why = Text("the schema is too large: only a part of it was read")
+            self._notes.drop("fields", why)
+        return fields
+
     def _key(
-        self, paths: Sequence[Path], required: set[Path], word: str, *, is_below: bool
+        self, fields: RecordFields, required: set[Path], operation: Operation
     ) -> Path | None:
         """Return the field that is the key, None if the document does not state it."""
-        candidates = identifying_paths(paths, word)
-        if not candidates:
-            candidates = [
-                path
-                for path in paths
-                if len(path) == 1 and comparable_name(path[0]) in _OTHER_KEYS
-            ]
-        if not candidates and is_below:
-            candidates = [
-                path
-                for path in paths
-                if len(path) == 1
-                and path in required
-                and comparable_name(path[0]) in _KEYS_BELOW
-            ]
+        candidates = key_candidates(fields, required, operation)
         for choice in ([path for path in candidates if path in required], candidates):
             if len(choice) == 1:
                 self._notes.take("keys", Text("{names}", names=shown_paths(choice)))
@@ -206,6 +197,25 @@ class LineReader:
             why = Text("the document states no key: the line is for single requests")
             self._notes.drop("keys", why)
         return None
+
+
+def key_candidates(
+    fields: RecordFields, required: set[Path], operation: Operation
+) -> Sequence[Path]:
+    """Return the fields that may be the key, by the best kind of names that occurs."""
+    typed = fields.typed
+    paths = [path for path in typed if typed[path].transform in _KEY_KINDS]
+    names = {path: comparable_name(path[0]) for path in paths if len(path) == 1}
+    candidates = identifying_paths(paths, last_word(operation.path))
+    if not candidates:
+        candidates = [path for path, name in names.items() if name in _OTHER_KEYS]
+    if not candidates and operation.variables:
+        candidates = [
+            path
+            for path, name in names.items()
+            if path in required and name in _KEYS_BELOW
+        ]
+    return candidates
 
 
 def is_clear(chosen: Path, others: Iterable[Path], word: str) -> bool:
