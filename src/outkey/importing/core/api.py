@@ -1,15 +1,18 @@
 """One API of an import: its requests and credentials made into a configuration."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
-from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.fields.field_kinds import check_method
 from outkey.foundation.core.findings.checks import Level
-from outkey.foundation.core.paging_words import pagination_of
 from outkey.foundation.core.text import Text
 from outkey.importing.core.authorization import authorization, encoded_pair
+from outkey.importing.core.drafted_lines import (
+    MAX_LINES,
+    DraftedLine,
+    LineDrafter,
+    path_below,
+    readable_name,
+)
 from outkey.importing.core.drafting import Drafter
 from outkey.importing.core.reading_calls import only_reads
 from outkey.importing.core.report import (
@@ -34,7 +37,6 @@ from outkey.importing.core.urls import (
     SeenUrl,
     base_path,
     credentials_of,
-    has_credentials,
     is_secret_header,
     name_of_host,
     query_pairs,
@@ -45,30 +47,13 @@ from outkey.sending.core.configuration.body_credentials import credentials_in_bo
 from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.configuration.placeholders import is_secret_segment
 from outkey.sending.core.request.headers import of_connection, tidy_value
-from outkey.sync.core.line.line import Sync, SyncLine
-from outkey.sync.core.line.section import read_request
-from outkey.sync.core.line.table import read_sync
-from outkey.sync.core.suggest.suggest import default_target
 
-MAX_LINES = 50
 MAX_HEADERS = 200
-_MAX_TARGET = 60  # characters of a table's name, so that a number fits behind it
 _OF_CLIENTS = re.compile(
     r"sec-.*|accept-encoding|priority|pragma|cache-control|dnt|if-.*"
     r"|upgrade-insecure-requests|x-client-data|:.*|postman-token",
     re.IGNORECASE,
 )
-# Placeholders that a line fills in itself.
-_OF_LINES = re.compile(r"\{(?:parent\.[\w-]+|job\.id)\}", re.ASCII)
-_WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-
-
-@dataclass(frozen=True, slots=True)
-class DraftedLine:
-    """A first sync line, and how its URL asks for pages."""
-
-    line: SyncLine
-    pagination: Mapping[str, object]
 
 
 def draft_api(
@@ -87,18 +72,9 @@ def draft_api(
     if encoded is not None:
         credentials.append(encoded)
     if token_sources:
-        # The token of a pasted request is one that such a request obtained.
-        credentials = [
-            auth
-            for auth in credentials
-            if not isinstance(auth, TokenAuth | PasswordAuth)
-        ]
-        credentials.append(token_sources[0])
+        credentials = _with_token_source(credentials, token_sources[0])
     _add_credentials(drafter, credentials)
-    for secret, text in api.secrets.items():
-        drafter.add_secret(secret, text, secret.replace("_", " "))
-    for secret, file in api.files.items():
-        drafter.add_file(secret, file)
+    _add_stated_secrets(drafter, api)
     login = next((auth for auth in credentials if isinstance(auth, LoginAuth)), None)
     logins = [split_url(login.url)] if login else []
     _add_credential_parameters(drafter, [*urls, *logins])
@@ -106,14 +82,36 @@ def draft_api(
     has_secret_body = _note_secret_bodies(requests, report)
     if not (has_secret_body or any(_has_secret_segment(url.path) for url in urls)):
         drafter.set_reason()  # else it has a credential, which has no field here
-    readable = _readable_name(api.name)
-    if name:
-        BY_PATH["name"].parse(name)
-    name = unique(name or readable or name_of_host(split_url(origin).host), taken)
+    name = _name_for(api, origin, name, taken)
     pairs = list(zip(requests, urls, strict=True))
-    lines = list(_drafted_lines(name, path, pairs, origin, report))
+    lines = list(LineDrafter(name, origin, path, report).lines(pairs))
     _set_test(drafter, api, lines, pairs)
     return drafter.finish(name), lines
+
+
+def _with_token_source(credentials: Iterable[Auth], source: Auth) -> list[Auth]:
+    """Return credentials whose token is obtained by a request that was seen.
+
+    The token of another pasted request is one that such a request obtained.
+    """
+    others = [a for a in credentials if not isinstance(a, TokenAuth | PasswordAuth)]
+    return [*others, source]
+
+
+def _add_stated_secrets(drafter: Drafter, api: SeenApi) -> None:
+    """Add the secrets and the files of secrets that an API states by their names."""
+    for name, text in api.secrets.items():
+        drafter.add_secret(name, text, name.replace("_", " "))
+    for name, file in api.files.items():
+        drafter.add_file(name, file)
+
+
+def _name_for(api: SeenApi, origin: str, name: str, taken: set[str]) -> str:
+    """Return the wanted name, or that of the API or its host; one that is free."""
+    if name:
+        BY_PATH["name"].parse(name)
+    host = name_of_host(split_url(origin).host)
+    return unique(name or readable_name(api.name) or host, taken)
 
 
 def _note_secret_bodies(requests: Iterable[SeenRequest], report: ImportReport) -> bool:
@@ -286,7 +284,7 @@ def _set_location(
     login_url = split_url(login.url) if login else None
     if api.base_url:
         base = split_url(api.base_url)
-        path = _path_below(base.path, "", drafter.report).rstrip("/")
+        path = path_below(base.path, "", drafter.report).rstrip("/")
     elif urls:
         base = urls[0]
         path = base_path([url.path for url in urls if url.origin == base.origin])
@@ -306,180 +304,15 @@ def _set_location(
         if not login_url.path.startswith(f"{path}/"):
             path = ""
         query = without_credentials(login_url.query)
-        below = _path_below(login_url.path, path, drafter.report)
+        below = path_below(login_url.path, path, drafter.report)
         drafter.values["login.path"] = f"{below}?{query}" if query else below
     drafter.set_base_url(base.origin, path, is_unknown=base.unknown_host)
     return base.origin, path
 
 
-def _drafted_lines(
-    name: str,
-    path: str,
-    requests: Iterable[tuple[SeenRequest, SeenUrl]],
-    origin: str,
-    report: ImportReport,
-) -> Iterator[DraftedLine]:
-    """Yield a line for each request at the API, without credentials in its path."""
-    taken: set[str] = set()
-    tables: set[str] = set()
-    parents: dict[str, str] = {}  # the pulls by the places of their requests
-    for request, url in requests:
-        if url.origin != origin:
-            report.note_dropped(
-                shown_name("request", request.name),
-                Text("it goes to another origin, which needs its own configuration"),
-            )
-            continue
-        if len(taken) == MAX_LINES:
-            report.note_dropped(
-                "lines", Text("only the first {count} were taken", count=MAX_LINES)
-            )
-            return
-        method = _checked_method(request.method, report)
-        target = _target_below(url, path, report)
-        if request.has_body:
-            report.note_dropped(
-                "body",
-                Text("a line for single requests has none: pass it when sending"),
-            )
-        word = _readable_name(request.name) or last_word(target.partition("?")[0])
-        label = unique(f"{name} {word}", taken)
-        table = {"configuration": name, "method": method, "path": target}
-        try:
-            sync = _sync_for(request, label, tables, parents)
-            line = read_request(label, table, sync)
-        except ConfigError as error:
-            report.note_dropped(shown_name("line", request.name), error.message)
-            continue
-        if sync is not None and request.place:
-            parents[request.place] = label
-        pagination = request.pagination or pagination_of(without_credentials(url.query))
-        note_line(report, word, sync=line.sync, pagination=pagination)
-        yield DraftedLine(line, pagination)
-
-
-def note_line(
-    report: ImportReport,
-    word: str,
-    *,
-    sync: Sync | None,
-    pagination: Mapping[str, object],
-) -> None:
-    """Report what a line pulls, or how it could request pages."""
-    if sync is not None:
-        report.note_taken(
-            shown_name("line", word),
-            Text(
-                "it pulls into {target} with the key {key}, when you run it: check"
-                " the target and the fields ({count})",
-                count=len(sync.mappings),
-                key=", ".join(sync.keys),
-                target=sync.target,
-            ),
-        )
-    elif pagination:
-        report.note_taken(
-            "pages",
-            Text(
-                "{parameters}; a sync line can use them once it has a target",
-                parameters=_parameters_of_pages(pagination),
-            ),
-        )
-
-
-def _sync_for(
-    request: SeenRequest, label: str, tables: set[str], parents: Mapping[str, str]
-) -> Sync | None:
-    """Return the described synchronization, with a table that no other line has."""
-    if request.sync is None:
-        return None
-    target = default_target(label)
-    number = 2
-    while target in tables:
-        # Long names are cut, and so can be equal.
-        target = f"{default_target(label)[:_MAX_TARGET].rstrip('_')}_{number}"
-        number += 1
-    settings = {**request.sync, "direction": "pull", "target": target}
-    for_each = settings.get("for_each")
-    if isinstance(for_each, dict) and "line" in for_each:
-        parent = parents.get(str(for_each["line"]))
-        if parent is None:
-            raise ConfigError(Text("the line that it needs the records of is missing"))
-        settings["for_each"] = {**for_each, "line": parent}
-    sync = read_sync(settings)
-    tables.add(target)
-    return sync
-
-
-def _parameters_of_pages(pagination: Mapping[str, object]) -> str:
-    """Return how a query asks for pages, such as `page, per_page = 50`."""
-    parts = [str(pagination.get("position_parameter") or pagination["cursor"])]
-    if "size_parameter" in pagination:
-        size = f" = {pagination['size']}" if "size" in pagination else ""
-        parts.append(f"{pagination['size_parameter']}{size}")
-    return ", ".join(parts)
-
-
-def _readable_name(text: str) -> str:
-    """Return a name as it may be shown, "" for one that may hold a credential.
-
-    Postman names a request after its URL.
-    """
-    readable = "".join(filter(str.isprintable, text)).strip()
-    plain = readable.partition("?")[0].strip()
-    is_secret = has_credentials(readable) or any(
-        map(is_secret_segment, re.split(r"[/\s]", plain))
-    )
-    return "" if is_secret else plain
-
-
-def _checked_method(method: str, report: ImportReport) -> str:
-    """Return a method that a line may have."""
-    try:
-        return check_method(method, field="method")
-    except ConfigError as error:
-        report.note_dropped("method", error.message)
-        return "GET"
-
-
-def _target_below(url: SeenUrl, base: str, report: ImportReport) -> str:
-    """Return path and query below the Base URL, without credentials."""
-    path = _path_below(url.path, base, report)
-    if "{" in _OF_LINES.sub("", path):
-        report.note_dropped(
-            "path", Text("it has a placeholder: enter the value in the line")
-        )
-    query = without_credentials(url.query)
-    return f"{path}?{query}" if query else path
-
-
 def _has_secret_segment(path: str) -> bool:
     """Whether a part of a path looks like a credential."""
     return any(map(is_secret_segment, path.split("/")))
-
-
-def _path_below(path: str, base: str, report: ImportReport) -> str:
-    """Return the path below the Base URL, cut before a credential."""
-    below = path.removeprefix(base) or "/"
-    parts = below.split("/")
-    for number, part in enumerate(parts):
-        if is_secret_segment(part):
-            report.note_dropped(
-                "path",
-                Text(
-                    "a part of the path looks like a credential: outkey has no field"
-                    " for one there"
-                ),
-                Level.ERROR,
-            )
-            return "/".join(parts[:number]) or "/"
-    return below
-
-
-def last_word(path: str) -> str:
-    """Return the last part of a path that is a word."""
-    parts = [part for part in path.split("/") if _WORDS.fullmatch(part)]
-    return parts[-1] if parts else "request"
 
 
 def _set_test(

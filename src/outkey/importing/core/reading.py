@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from outkey.foundation.core.errors import ConfigError, drop_traceback
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.text import Text
-from outkey.importing.core.api import DraftedLine, draft_api
+from outkey.importing.core.api import draft_api
+from outkey.importing.core.drafted_lines import DraftedLine
 from outkey.importing.core.formats import ImportFormat
 from outkey.importing.core.readers.bruno import read_bruno
 from outkey.importing.core.readers.curl import read_curl

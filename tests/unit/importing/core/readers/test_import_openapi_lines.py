@@ -9,7 +9,7 @@ import pytest
 from outkey.administration.core.document.document import parse_document
 from outkey.administration.core.document.export import render
 from outkey.hosts.importing import read_import
-from outkey.importing.core.api import DraftedLine
+from outkey.importing.core.drafted_lines import DraftedLine
 from outkey.importing.core.reading import Import
 from outkey.sync.core.line.line import Pagination, Paging, Sync, SyncLine, Transform
 from unit.imports import reported
