@@ -32,7 +32,7 @@ from outkey.sync.core.mapping.shown import shortened, shown_change, shown_field
 from outkey.sync.core.mapping.targets import ARCHIVED_AT, TABLE_PREFIX, FileFormat
 
 if TYPE_CHECKING:
-    from outkey.sync.core.mapping.row_changes import RecordedChange
+    from outkey.sync.core.mapping.row_changes import ChangesPage, RecordedChange
     from outkey.sync.ports.sync import StoredTables
 
 _MAX_SHOWN = 60  # characters of a value
@@ -131,12 +131,16 @@ def show_changes(
     name = table_label(target)
     if as_json:
         print_json(changes_facts(name, page))
-        return
-    if not page.changes:
+    elif page.changes:
+        _print_changes(name, page)
+    else:
         print_line(
             f"The table {name} has no changes{' after this one' if after else ''}."
         )
-        return
+
+
+def _print_changes(name: str, page: "ChangesPage") -> None:
+    """Print changes, and the command for the next ones."""
     rows = (
         (
             str(change.cursor),

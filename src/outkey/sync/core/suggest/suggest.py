@@ -267,28 +267,23 @@ def suggest(sample: Sample) -> Suggestion:
     }
     paging = _paging(sample, found, keys)
     changed_field = _changed_field(guesses)
-    notes = [*_notes(sample, found, fields), *_body_notes(sample, paging)]
-    if sample.host_fields:
-        suggested, more = onto_host(sample.host_fields, fields, guesses)
-        notes += more
-    else:
-        suggested = onto_columns(guesses)
-    hosts = {path: field.mapping.host for path, field in suggested.items()}
-    if not {*keys} <= hosts.keys():
+    suggested, mapping_notes = _mapped_fields(sample, fields, guesses)
+    if not {*keys} <= suggested.keys():
         keys_why = _unmapped_key_reason(keys)
         keys = ()
+    notes = (*_notes(sample, found, fields), *_body_notes(sample, paging))
     return Suggestion(
         records=found.expression,
         records_why=found.why,
         pagination=paging.pagination,
         pagination_why=paging.why,
-        keys=tuple(hosts[path] for path in keys),
+        keys=tuple(suggested[path].mapping.host for path in keys),
         keys_why=keys_why,
         fields=tuple(
             _as_required(field) if path in keys else field
             for path, field in suggested.items()
         ),
-        notes=tuple(notes),
+        notes=(*notes, *mapping_notes),
         target=sample.target or default_target(sample.line.name),
         count=found.count,
         response=sample.format.format,
@@ -297,6 +292,15 @@ def suggest(sample: Sample) -> Suggestion:
         changed_field=changed_field,
         time=requested_time(sample.line, changed_field),
     )
+
+
+def _mapped_fields(
+    sample: Sample, fields: SampleFields, guesses: Mapping[Path, Guess]
+) -> tuple[dict[Path, FieldSuggestion], list[Text]]:
+    """Return the fields with their mappings, and notes about those without one."""
+    if sample.host_fields:
+        return onto_host(sample.host_fields, fields, guesses)
+    return onto_columns(guesses), []
 
 
 def _unmapped_key_reason(keys: Sequence[Path]) -> Text:

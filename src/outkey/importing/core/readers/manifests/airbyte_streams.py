@@ -113,17 +113,9 @@ class StreamReader:
         requester = table(
             retriever.get("download_requester" if is_job else "requester")
         )
-        self._rows.read_schema(self._schema(component))
-        self._read_routers(component, parent)
-        self._slices.interval = read_interval(
-            table(component.get("incremental_sync")), self._fill, self._notes
-        )
-        self._read_transformations(component)
-        position = self._read_response(retriever)
-        self._read_query(requester, self._query)
-        if body := self._body(requester, position.body):
-            self._settings["body"] = body
-        url = self._url(requester)
+        self._read_records(component, parent)
+        pages = self._read_response(retriever)
+        url = self._read_request(requester, pages)
         if is_job:
             url = self._read_job(retriever, url)
         self._read_interval()
@@ -139,22 +131,38 @@ class StreamReader:
             auth=tuple(self._credentials),
             name=name,
             sync=self._settings if is_line else None,
-            pagination=position.table,
+            pagination=pages.table,
             place=name,
         )
         return DescribedLine(request, self._rows)
+
+    def _read_records(self, component: Table, parent: DescribedLine | None) -> None:
+        """Take the fields of the records, their parents, and how they change."""
+        self._rows.read_schema(self._schema(component))
+        self._read_routers(component, parent)
+        self._slices.interval = read_interval(
+            table(component.get("incremental_sync")), self._fill, self._notes
+        )
+        self._read_transformations(component)
+
+    def _read_request(self, requester: Table, pages: DescribedPages) -> str:
+        """Take the parameters and the body of requests; return their URL."""
+        self._read_query(requester, self._query)
+        if body := self._body(requester, pages.body):
+            self._settings["body"] = body
+        return self._url(requester)
 
     def _read_response(self, retriever: Table) -> DescribedPages:
         """Take the format of responses, and where they have records and pages."""
         records = self._records(table(retriever.get("record_selector")))
         self._settings["records"] = records
         paginator = table(retriever.get("paginator"))
-        position = read_paginator(paginator, self._fill, self._notes, records)
-        if position.table:
-            self._settings["pagination"] = position.table
+        pages = read_paginator(paginator, self._fill, self._notes, records)
+        if pages.table:
+            self._settings["pagination"] = pages.table
         if response := read_decoder(_decoder(retriever), self._notes):
             self._settings["response"] = response
-        return position
+        return pages
 
     # ── texts ───────────────────────────────────────────────────────────────────────
 
