@@ -21,11 +21,11 @@ __all__ = ["shop"]  # a fixture
 def test_an_export_is_suggested_applied_and_pulled(
     shop: Terminal, spar: Spar, query: str, written: str
 ) -> None:
-    apply(shop, spar, CALL.format(query=f"count=1500&{query}"))
+    apply(shop, spar, CALL.format(query=f"count=200&{query}"))
     if "packed=zip" in query:
         refused = shop("line", "suggest", "contacts")
         assert (refused.code, "has 2 files" in refused.err) == (1, True)
-        line = CALL.format(query=f"count=1500&{query}")
+        line = CALL.format(query=f"count=200&{query}")
         pattern = 'direction = "pull"\nresponse = { file = "*.csv" }\n'
         target = 'target = "table:contacts"\nkeys = ["id"]\n'
         fields = 'fields = [{ api = "id", host = "id" }]\n'
@@ -37,10 +37,10 @@ def test_an_export_is_suggested_applied_and_pulled(
     applied = shop("apply", "-", stdin=suggested.out)
     assert applied.code == 0, applied.err
     sample = shop("line", "run", "contacts", "--dry-run", "--json")
-    assert (sample.code, sample.json["created"]) == (0, 1500), sample.err
+    assert (sample.code, sample.json["created"]) == (0, 200), sample.err
     run = shop("line", "run", "contacts", "--json")
-    assert (run.code, run.json["created"], run.json["failed"]) == (0, 1500, 0)
-    assert shop("line", "run", "contacts", "--json").json["unchanged"] == 1500
+    assert (run.code, run.json["created"], run.json["failed"]) == (0, 200, 0)
+    assert shop("line", "run", "contacts", "--json").json["unchanged"] == 200
 
 
 def test_pages_of_csv_follow_the_link_header(shop: Terminal, spar: Spar) -> None:

@@ -530,7 +530,7 @@ def s3_objects(moto: Moto) -> Shape:
     )
 
 
-# Servers that start quickly, or that other tests need anyway: CSV, and lists per parent.
+# Their servers start quickly: CSV, and lists per parent.
 # XML and windows stay in cli/test_format_commands.py and unit/sync/engine/pull.
 QUICK = ("datasette_csv", "registry_tags")
 OTHERS = (
