@@ -78,6 +78,34 @@ def show_line(page: Page) -> None:
     expect(page.locator("#l-record")).to_contain_text("record 1 of")
 
 
+def stage_token(page: Page) -> None:
+    """Stage another token of the API beside the one of a sample, and test it."""
+    open_sample(page, "demo bearer")
+    base = page.locator("[name=base_url]").input_value()
+    client = {"client_id": "spar-client", "client_secret": "spar-client-secret"}
+    form = {"grant_type": "client_credentials", **client}
+    issued = page.request.post(f"{base}/oauth/token", form=form).json()
+    # The other scene accepts one token only.
+    page.fill("[name='verification.test_path']", "/records/contacts?count=1")
+    press(page, "Save")
+    page.locator("details:has(#next-token) > summary").click()
+    page.fill("#next-token", issued["access_token"])
+    press(page, "Store it beside the one in use")
+    press(page, "Test the next one")
+
+
+def promote_token(page: Page) -> None:
+    """Use the staged token for all requests."""
+    open_sample(page, "demo bearer")
+    press(page, "Use it for all")
+
+
+def press(page: Page, button: str) -> None:
+    """Press a button that leads to another page."""
+    with page.expect_navigation():
+        page.get_by_role("button", name=button, exact=True).click()
+
+
 PICTURES = (
     Picture("overview", f"{CONFIGURATIONS}home/"),
     Picture("configurations", CONFIGURATIONS),
@@ -88,6 +116,8 @@ PICTURES = (
     Picture("runs", "/outkey/run/"),
     Picture("new-webhook", "/outkey/webhook/add/"),
     Picture("activity", "/outkey/auditrecord/"),
+    Picture("rotation-tested", CONFIGURATIONS, stage_token, crop="#rotation"),
+    Picture("rotation-overlap", CONFIGURATIONS, promote_token, crop="#rotation"),
 )
 
 
