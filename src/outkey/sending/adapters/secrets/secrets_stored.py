@@ -59,7 +59,7 @@ from outkey.sending.ports.sending import Secrets
 from outkey.sending.ports.storage import ConfigurationStorage, SeenRows
 
 if TYPE_CHECKING:
-    from outkey.sending.core.backends.values import Reads
+    from outkey.sending.core.backends.values import Read, Reads
 
 _REWRAPPED_AT_ONCE = 200
 _MAX_PAUSE = 0.25
@@ -67,6 +67,9 @@ _MAX_CACHED = 2000
 # How long an opened secret is used again, so that a process that sends often does not
 # decrypt it for each request.
 OPENED_SECONDS = 5.0
+# That of an external store has a cache of its own, where it can change: as long as a
+# configuration is used without looking whether it has changed.
+SOURCE_SECONDS = 0.1
 
 
 class Keyrings(Protocol):
@@ -84,6 +87,8 @@ class OpenedSecret(NamedTuple):
 
     secret: Secret
     until: float
+    # What it was read from and its member there, if that was an external store.
+    source: tuple[Read, str] | None = None
 
 
 @dataclass(slots=True)
@@ -135,7 +140,15 @@ class StoredSecrets:
         if cached is not None and cached.configuration is configuration:
             opened = cached.opened.get(field)
             if opened is not None and opened.until > self._clock.monotonic():
-                return opened.secret
+                source = opened.source
+                if source is None or (reads is not None and reads.add(field, source)):
+                    return opened.secret
+        return self._open(configuration, field, reads)
+
+    def _open(
+        self, configuration: Configuration, field: str, reads: Reads | None
+    ) -> Secret:
+        """Open a secret that was not opened a moment ago."""
         if field == SCRIPT_FACT:
             return self._saved_script_digest(configuration)
         state = configuration.secrets.get(field)
@@ -146,7 +159,11 @@ class StoredSecrets:
             self.refuse_changed_settings(configuration)
             self.refuse_unvouched(configuration, field)
         if state.reference is not None:
-            return self._references.open(configuration, field, reads)
+            secret = self._references.open(configuration, field, reads)
+            source = None if reads is None else reads.fields.get(field)
+            if source is not None and source[0].cached:
+                self._remember(configuration, field, secret, source)
+            return secret
         sealed = self._ciphertext(configuration, field, state.version)
         if sealed is None:
             raise secret_missing(field)
@@ -160,10 +177,15 @@ class StoredSecrets:
         return secret
 
     def _remember(
-        self, configuration: Configuration, field: str, secret: Secret
+        self,
+        configuration: Configuration,
+        field: str,
+        secret: Secret,
+        source: tuple[Read, str] | None = None,
     ) -> None:
         """Cache an opened secret for a moment, also if no other one is ever opened."""
-        opened = OpenedSecret(secret, self._clock.monotonic() + OPENED_SECONDS)
+        seconds = OPENED_SECONDS if source is None else SOURCE_SECONDS
+        opened = OpenedSecret(secret, self._clock.monotonic() + seconds, source)
         self._cache_of(configuration).opened[field] = opened
         if not self._will_forget:
             self._will_forget = True

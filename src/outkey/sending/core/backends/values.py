@@ -135,13 +135,42 @@ class StoreKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One value as a send got it."""
+    """One value as a send got it; one from the cache is shared by many sends."""
 
     key: StoreKey
     value: StoredValue
     read_at: float  # by the monotonic clock
     cached: bool
     ms: int
+    _secrets: dict[str, Secret] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _sources: dict[str, SecretSource] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def pick(self, member: str) -> Secret:
+        """Return the secret of a member, or raise SecretMissing."""
+        secret = self._secrets.get(member)
+        if secret is None:
+            secret = self.value.pick(member, self.key.backend)
+            self._secrets[member] = secret
+        return secret
+
+    def source(self, name: str) -> SecretSource:
+        """Return where the secret of a configuration's field comes from."""
+        source = self._sources.get(name)
+        if source is None:
+            backend = self.key.backend
+            source = self._sources[name] = SecretSource(
+                field=name,
+                backend=backend.name,
+                path="" if backend.private else self.key.shown_path,
+                version=self.value.version,
+                cached=self.cached,
+                ms=self.ms,
+            )
+        return source
 
 
 class Reads:
@@ -152,23 +181,24 @@ class Reads:
         # The field of the configuration, what it was read from, and its member there.
         self.fields: dict[str, tuple[Read, str]] = {}
 
+    def add(self, name: str, source: tuple[Read, str]) -> bool:
+        """Add what a field was read from; return False if this send has another read.
+
+        All fields of a path and version come from one read.
+        """
+        read = source[0]
+        if self.by_key.setdefault(read.key, read) is not read:
+            return False
+        self.fields[name] = source
+        return True
+
     def sources(self) -> tuple[SecretSource, ...]:
         """Return where the secrets come from."""
-        return tuple(self._source(name) for name in sorted(self.fields))
-
-    def _source(self, name: str) -> SecretSource:
-        read, _ = self.fields[name]
-        backend = read.key.backend
-        return SecretSource(
-            field=name,
-            backend=backend.name,
-            path="" if backend.private else read.key.shown_path,
-            version=read.value.version,
-            cached=read.cached,
-            ms=read.ms,
+        return tuple(
+            [self.fields[name][0].source(name) for name in sorted(self.fields)]
         )
 
     def secret(self, name: str) -> Secret:
         """Return the secret that was read for a field of the configuration."""
         read, member = self.fields[name]
-        return read.value.pick(member, read.key.backend)
+        return read.pick(member)

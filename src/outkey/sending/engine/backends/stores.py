@@ -89,6 +89,7 @@ class _Entry:
     value: StoredValue
     read_at: float
     ms: int
+    cached: Read  # as sends get it from then on
 
 
 @dataclass(slots=True)
@@ -141,7 +142,7 @@ class CachedStores:
             read = reads.by_key.get(key) if reads is not None else None
             if read is None:
                 read = self.read(key)
-            secret = read.value.pick(place.field, key.backend)
+            secret = read.pick(place.field)
         except OutkeyError as error:
             raise _repeated(error, field) from None
         if reads is not None:
@@ -218,7 +219,7 @@ class CachedStores:
         entry = self._own_memory().entries.get(key)
         now = self._ports.clock.monotonic()
         if entry is not None and now < entry.read_at + backend.cache_seconds:
-            return Read(key, entry.value, entry.read_at, cached=True, ms=0)
+            return entry.cached
         try:
             return self._as_read(key, self._fetch_once(key))
         except BackendUnavailable:
@@ -232,7 +233,7 @@ class CachedStores:
                 backend=backend.name,
             )
         )
-        return Read(key, entry.value, entry.read_at, cached=True, ms=0)
+        return entry.cached
 
     @staticmethod
     def _as_read(key: StoreKey, entry: _Entry) -> Read:
@@ -246,7 +247,7 @@ class CachedStores:
         with memory.lock:
             entry = memory.entries.get(key)
             if entry is not None and entry.read_at > read.read_at:
-                return Read(key, entry.value, entry.read_at, cached=True, ms=0)
+                return entry.cached
             is_due = now - memory.reread_at.get(key, -inf) >= _BETWEEN_REREADS
             if not is_due and key not in memory.flights:
                 return read
@@ -276,7 +277,8 @@ class CachedStores:
         try:
             value = self._fetch(key, started + key.backend.timeout_seconds)
             ended = self._ports.clock.monotonic()
-            flight.entry = _Entry(value, ended, round((ended - started) * 1000))
+            cached = Read(key, value, ended, cached=True, ms=0)
+            flight.entry = _Entry(value, ended, round((ended - started) * 1000), cached)
         except OutkeyError as error:
             flight.error = error
         finally:

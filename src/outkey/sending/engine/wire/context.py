@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from outkey.foundation.core.errors import BackendUnknown, RateLimited
@@ -100,7 +101,9 @@ class SendContext:
             return self
         from outkey.sending.core.backends.values import Reads  # noqa: PLC0415
 
-        return replace(self, reads=Reads())
+        values = list(_read_fields(self))
+        values[_READS] = Reads()
+        return SendContext(*values)
 
     def refuse_reference(self, reference: Reference, field: str) -> None:
         """Refuse a reference into a store that the operator has not named so."""
@@ -169,3 +172,9 @@ class SendContext:
                 hint=Text("Send later."),
             )
         raise RateLimited(field="limits.requests_per_minute")
+
+
+# For a copy of each send: `replace` takes ten times as long.
+_NAMES = [each.name for each in fields(SendContext)]
+_read_fields = attrgetter(*_NAMES)
+_READS = _NAMES.index("reads")
