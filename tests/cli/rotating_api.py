@@ -15,7 +15,10 @@ TOKENS = ("old", "new", "dlo", "wen")  # and those of the client secrets old and
 
 @dataclass
 class RotatingApi:
-    """The status for each token; others, and requests without one, are refused."""
+    """The status for each token; others, and requests without one, are refused.
+
+    With the status 0 the connection is closed without a response.
+    """
 
     statuses: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TOKENS, 200))
     url: str = ""
@@ -90,6 +93,9 @@ def rotating_api() -> Iterator[RotatingApi]:
                 with api.counted(token):
                     status = api.status(token)
                 answer = {}
+            if not status:
+                self.close_connection = True
+                return
             body = json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))

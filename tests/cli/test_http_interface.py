@@ -452,8 +452,9 @@ def test_a_configuration_lives_by_http(interface: Interface) -> None:
     assert call("PUT", "configurations/new", json=shown).json()["token"]["set"]
     reference = {"reference": "env:ACME_TOKEN"}
     assert call("PUT", path, json=reference).status_code == 204
-    other = call("PUT", path, json={"reference": "env:HOME"})
-    assert other.status_code == 403
+    for text in ("env:HOME", "vault:main/other#token", "credential:other"):
+        other = call("PUT", path, json={"reference": text})
+        assert other.status_code == 403
     internal = {"network": "internal"}
     assert call("PATCH", "configurations/new", json=internal).status_code == 403
     allowed = call("PATCH", "configurations/new", "internal", json=internal)
