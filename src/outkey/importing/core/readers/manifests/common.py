@@ -92,6 +92,10 @@ class RecordRows:
     notes: LineNotes
     by_path: dict[Path, FieldMapping] = field(default_factory=dict)
     rows: list[FieldMapping] = field(default_factory=list)
+    # A manifest may ask for the tables again for each of a thousand fields.
+    written: dict[int, tuple[FieldMapping, dict[str, object]]] = field(
+        default_factory=dict
+    )
 
     def read_schema(self, schema: Table) -> None:
         """Take the fields of a JSON Schema of the records."""
@@ -158,8 +162,14 @@ class RecordRows:
 
     def tables(self) -> list[dict[str, object]]:
         """Return the rows as the tables of a line."""
-        rows = [*self.by_path.values(), *self.rows]
-        return [written_table(MAPPING_FIELDS, row) for row in rows]
+        return [self._written(row) for row in (*self.by_path.values(), *self.rows)]
+
+    def _written(self, row: FieldMapping) -> dict[str, object]:
+        _, table = self.written.get(id(row), (row, {}))
+        if not table:
+            table = written_table(MAPPING_FIELDS, row)
+            self.written[id(row)] = row, table  # with the row, which keeps its ID
+        return table
 
 
 @dataclass(slots=True)
