@@ -2,23 +2,16 @@
 
 import ast
 import re
-from functools import cache
 from pathlib import Path
 
 import outkey
 from outkey import errors
 from outkey.foundation.core import errors as core_errors
 from outkey.foundation.core.text import Text
+from unit.sources import SOURCE, parsed_modules
 
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src" / "outkey"
 FORMER_NAMES = {"AnswerBroken": "ResponseBroken", "BadAnswer": "BadResponse"}
-
-
-@cache
-def parsed_modules() -> dict[Path, ast.Module]:
-    files = SOURCE.rglob("*.py")
-    return {file: ast.parse(file.read_text(encoding="utf-8")) for file in files}
 
 
 def callers_of(method: str) -> set[str]:

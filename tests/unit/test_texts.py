@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from string import Formatter
 
 import pytest
@@ -25,8 +24,8 @@ from outkey.sending.core.diagnosis.reasons import REASONS
 from outkey.sending.core.oauth2.responses import FAILURES, failure
 from outkey.sending.core.request.message import Response, ResponseHeaders
 from unit.exchanges import ANSWERS, NOW, OAUTH, SUCCESSES, Exchange
+from unit.sources import SOURCE, parsed_modules
 
-SOURCE = Path(__file__).parent.parent.parent / "src" / "outkey"
 GERMAN = SOURCE / "hosts/django/locale/de/LC_MESSAGES/django.po"
 # Helpers whose template comes from a table or a store.
 GENERIC = {
@@ -44,11 +43,13 @@ GENERIC = {
 def text_calls() -> list[tuple[str, str, ast.Call]]:
     """Return file, function and call of each text in the source."""
     calls = []
-    for file in sorted(SOURCE.rglob("*.py")):
-        content = file.read_text(encoding="utf-8")
-        if "from outkey.foundation.core.text import" not in content:
+    for file, tree in parsed_modules().items():
+        if not any(
+            isinstance(node, ast.ImportFrom)
+            and node.module == "outkey.foundation.core.text"
+            for node in ast.walk(tree)
+        ):
             continue  # another class of that name
-        tree = ast.parse(content)
         path = str(file.relative_to(SOURCE))
         functions: dict[ast.AST, str] = {}
         for node in ast.walk(tree):  # from the outside to the inside
