@@ -65,12 +65,12 @@ class ApiTables:
     ) -> RowsPage:
         """Return the next rows after an ID whose columns have what `texts` names."""
         target = self._target(name)
-        wanted = _wanted(target, texts)
+        filters = _read_filters(target, texts)
         if not after:
             self.access.administration.note(Tag.DATA_EXPORTED, "", target.name)
         # First: what is written meanwhile is in the changes after it.
         cursor = self.tables.cursor(target.name)
-        rows = self.tables.rows(target.name, after, limit + 1, wanted)
+        rows = self.tables.rows(target.name, after, limit + 1, filters)
         return RowsPage(target, rows[:limit], len(rows) > limit, cursor)
 
     def changes(self, name: str, after: str, limit: int) -> ChangesPage:
@@ -95,7 +95,7 @@ def written_targets(line: SyncLine) -> list[str]:
     return [line.sync.target, *(children.target for children in line.sync.children)]
 
 
-def _wanted(target: Target, texts: Mapping[str, str]) -> dict[str, Wanted]:
+def _read_filters(target: Target, texts: Mapping[str, str]) -> dict[str, Wanted]:
     """Return the filters by column; ConfigError for a column that is not there."""
     fields = {field.name: field for field in target.fields}
     for name in texts:

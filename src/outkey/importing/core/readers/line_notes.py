@@ -1,4 +1,4 @@
-"""What the report has about one described line: an item for each of its settings."""
+"""The items of the report about one described line: one for each of its settings."""
 
 from collections.abc import Iterable
 from itertools import islice

@@ -41,7 +41,7 @@ _LOCATION = parse_base_url("https://host.invalid")
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What an operation states about its requests and its responses."""
+    """The parameters of an operation, and an example of its responses."""
 
     query: Sequence[QueryParameter]
     document: object  # an example of the response

@@ -1,4 +1,4 @@
-"""What is known about a secret without opening it."""
+"""The state of a secret, as it is known without opening it."""
 
 from dataclasses import dataclass
 

@@ -90,7 +90,7 @@ class Drift(NamedTuple):
 
     @property
     def check(self) -> Check:
-        """What kind of difference it is."""
+        """The check that reports differences of this kind."""
         return CHECKS[self.id]
 
     @property
@@ -107,15 +107,15 @@ class Drift(NamedTuple):
         """Return the difference as a finding about a line."""
         return self.check.finding(
             None,
-            name=self._what,
+            name=self._subject,
             was=kind_words(self.was),
             now=kind_words(self.now),
             line=quote(line),
         )
 
     @property
-    def _what(self) -> Text | str:
-        """What has changed: a field, or something of the pages."""
+    def _subject(self) -> Text | str:
+        """The field or the part of the pages that has changed, for a user."""
         if self.id != OTHER_PAGES.id:
             return self.field
         if self.field == RECORDS:
@@ -148,7 +148,7 @@ class PageStyle:
 
 @dataclass(frozen=True, slots=True)
 class LineShape:
-    """What is known of the records of a line, and how the last runs differed."""
+    """The known shape of the records of a line, and how the last runs differed."""
 
     source: str = ""  # a digest of the request that the shape belongs to
     fields: Fields = field(default_factory=dict)

@@ -9,7 +9,7 @@ from outkey.foundation.core.errors import SyncFailed
 from outkey.foundation.core.text import Text, counted
 from outkey.sending.core.request.message import Response
 from outkey.sync.core.formats.texts import codec_for, stated_codec
-from outkey.sync.core.formats.unpacking import unpacked
+from outkey.sync.core.formats.unpacking import unpack
 from outkey.sync.core.line.line import RecordFormat, ResponseFormat
 from outkey.sync.core.paging.response import read_json
 
@@ -58,7 +58,7 @@ def _guess(stored: ResponseFormat, found: RecordFormat) -> FormatGuess:
 
 def _beginning(response: Response, stored: ResponseFormat, most_bytes: int) -> str:
     """Return the first characters of a body; replaced where they are not readable."""
-    first = next(unpacked(response.body, stored, most_bytes), b"")
+    first = next(unpack(response.body, stored, most_bytes), b"")
     codec = codec_for(stated_codec(stored.charset, response.headers), first)
     return first.decode(codec, "replace").removeprefix("\ufeff")
 

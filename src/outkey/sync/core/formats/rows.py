@@ -14,7 +14,7 @@ from outkey.foundation.core.text import Text
 from outkey.sending.core.request.message import Response
 from outkey.sending.core.request.packed_body import PackedBody
 from outkey.sync.core.formats.texts import TextLines, stated_codec
-from outkey.sync.core.formats.unpacking import unpacked
+from outkey.sync.core.formats.unpacking import unpack
 from outkey.sync.core.line.line import RecordFormat, ResponseFormat
 from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.paging.response import MAX_FIELDS, Record, read_json
@@ -74,7 +74,7 @@ class _RowSource:
         )
 
     def _parts(self, note_part: Callable[[bytes], object]) -> Iterator[bytes]:
-        for part in unpacked(self.body, self.format, self.most_bytes):
+        for part in unpack(self.body, self.format, self.most_bytes):
             note_part(part)
             yield part
 

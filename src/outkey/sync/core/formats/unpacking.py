@@ -42,7 +42,7 @@ def compression_of(body: bytes) -> Compression:
     return Compression.NONE
 
 
-def unpacked(
+def unpack(
     body: bytes | PackedBody, packing: ResponseFormat, most_bytes: int
 ) -> Iterator[bytes]:
     """Yield a body without its packing, in small parts.

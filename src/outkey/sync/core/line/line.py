@@ -64,7 +64,7 @@ class Writes(Choice):
 
 
 class DriftRule(Choice):
-    """What a pull does when the API has changed the shape of its records."""
+    """The reaction of a pull to an API that has changed the shape of its records."""
 
     WARN = "warn", "Report it, and go on"
     STOP = "stop", "Stop before the changed page is written"
@@ -238,7 +238,7 @@ class JobPoll:
 
 @dataclass(frozen=True, slots=True)
 class JobSettings:
-    """What a pull orders, waits for, and then downloads; none without an order."""
+    """A report that a pull orders, waits for and downloads; none without an order."""
 
     order: JobOrder = JobOrder()
     id: str = ""  # in the response to the order: JMESPath, or header:NAME

@@ -1,4 +1,4 @@
-"""What the requests of a pull are filled with, besides the position of their page."""
+"""The values that fill the requests of a pull, besides the position of their page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """What is downloaded instead of the line's path."""
+    """A file that is downloaded instead of the line's path."""
 
     url: str = field(repr=False)  # one with a signature is as good as a credential
     is_elsewhere: bool  # at another origin, which gets no credentials

@@ -1,4 +1,4 @@
-"""What the request of a sample shows: a range of time, and a record of another line."""
+"""Signs in the request of a sample: a range of time, and a record of another line."""
 
 import re
 from collections.abc import Iterable, Sequence

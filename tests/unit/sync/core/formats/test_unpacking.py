@@ -9,7 +9,7 @@ import pytest
 from outkey.foundation.core.errors import OutkeyError, ResponseTooLarge, SyncFailed
 from outkey.sending.core.request.packed_body import PackedBody
 from outkey.sync.core.formats import unpacking
-from outkey.sync.core.formats.unpacking import compression_of, unpacked
+from outkey.sync.core.formats.unpacking import compression_of, unpack
 from outkey.sync.core.line.line import Compression, ResponseFormat
 
 MEBIBYTE = 1024 * 1024
@@ -29,19 +29,19 @@ def bomb(mebibytes: int) -> bytes:
     return gzip.compress(b"0" * MEBIBYTE) * mebibytes
 
 
-def unpack(
+def whole_body(
     body: bytes,
     compression: Compression = Compression.AUTO,
     file: str = "",
     most_bytes: int = MEBIBYTE,
 ) -> bytes:
     packing = ResponseFormat(compression=compression, file=file)
-    return b"".join(unpacked(body, packing, most_bytes))
+    return b"".join(unpack(body, packing, most_bytes))
 
 
 def refusal_of(body: bytes, **settings: object) -> str:
     with pytest.raises(SyncFailed) as caught:
-        unpack(body, **settings)  # type: ignore[arg-type]
+        whole_body(body, **settings)  # type: ignore[arg-type]
     assert caught.value.reason == "bad_archive"
     return str(caught.value.message)
 
@@ -61,19 +61,19 @@ def refusal_of(body: bytes, **settings: object) -> str:
     ],
 )
 def test_a_body_is_unpacked_by_its_first_bytes(body: bytes) -> None:
-    assert unpack(body) == TEXT
-    assert b"".join(unpacked(PackedBody([body]), ResponseFormat(), MEBIBYTE)) == TEXT
+    assert whole_body(body) == TEXT
+    assert b"".join(unpack(PackedBody([body]), ResponseFormat(), MEBIBYTE)) == TEXT
 
 
 @pytest.mark.parametrize("body", [b"", b"\x1f", b"[]", b"<a/>"])
 def test_what_is_not_packed_stays_as_it_is(body: bytes) -> None:
     assert compression_of(body) is Compression.NONE
-    assert unpack(body) == body
+    assert whole_body(body) == body
 
 
 def test_a_body_that_is_said_not_to_be_packed_stays_as_it_is() -> None:
     body = gzip.compress(TEXT)
-    assert unpack(body, Compression.NONE) == body
+    assert whole_body(body, Compression.NONE) == body
 
 
 @pytest.mark.parametrize("compression", [Compression.GZIP, Compression.ZIP])
@@ -103,7 +103,7 @@ def test_a_damaged_file_is_refused(body: bytes) -> None:
 def test_the_file_of_an_archive_is_chosen_by_a_pattern() -> None:
     archive = zipped({"read.me": b"no", "2026/prices-7.csv": TEXT, "other.csv": b"no"})
     for pattern in ("prices-*.csv", "2026/*.csv", "2026/prices-7.csv"):
-        assert unpack(archive, file=pattern) == TEXT
+        assert whole_body(archive, file=pattern) == TEXT
     assert "3 files" in refusal_of(archive)
     assert "named *.xml" in refusal_of(archive, file="*.xml")
     assert "2 files of the archive are named *.csv" in refusal_of(archive, file="*.csv")
@@ -138,16 +138,16 @@ def test_an_archive_in_an_archive_is_refused(body: bytes) -> None:
 def test_no_more_is_unpacked_than_the_limit(size: int) -> None:
     content = b"x" * size
     for body in (gzip.compress(content), zipped({"a": content})):
-        assert unpack(body, most_bytes=size) == content
+        assert whole_body(body, most_bytes=size) == content
         if size:
             with pytest.raises(ResponseTooLarge):
-                unpack(body, most_bytes=size - 1)
+                whole_body(body, most_bytes=size - 1)
 
 
 def test_a_bomb_is_refused_by_name_before_it_is_unpacked() -> None:
     packed = bomb(64)
     sizes: list[int] = []
-    parts = unpacked(packed, ResponseFormat(), MEBIBYTE)
+    parts = unpack(packed, ResponseFormat(), MEBIBYTE)
     with pytest.raises(ResponseTooLarge) as caught:
         sizes.extend(map(len, parts))
     assert caught.value.code == "response_too_large"
@@ -163,9 +163,9 @@ def test_overlapping_files_of_an_archive_give_no_more_than_one() -> None:
     overlapping = bytearray(archive)
     overlapping[second + 42 : second + 46] = b"\0" * 4  # where the content begins
     with pytest.raises(OutkeyError) as caught:
-        unpack(bytes(overlapping), file="001", most_bytes=10 * MEBIBYTE)
+        whole_body(bytes(overlapping), file="001", most_bytes=10 * MEBIBYTE)
     assert (caught.value.reason or caught.value.code) == "bad_archive"
-    assert len(unpack(bytes(overlapping), file="000")) == MEBIBYTE
+    assert len(whole_body(bytes(overlapping), file="000")) == MEBIBYTE
 
 
 def test_too_many_files_are_refused_before_they_are_listed(
@@ -173,7 +173,7 @@ def test_too_many_files_are_refused_before_they_are_listed(
 ) -> None:
     monkeypatch.setattr(unpacking, "MAX_ENTRIES", 3)
     archive = zipped({str(number): TEXT for number in range(3)})
-    assert unpack(archive, file="2") == TEXT
+    assert whole_body(archive, file="2") == TEXT
     more = zipped({str(number): TEXT for number in range(4)})
     assert "more than 3 files" in refusal_of(more, file="2")
 
@@ -182,5 +182,5 @@ def test_too_many_parts_of_a_gzip_file_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(unpacking, "MAX_MEMBERS", 3)
-    assert unpack(gzip.compress(b"") * 3) == b""
+    assert whole_body(gzip.compress(b"") * 3) == b""
     assert "more than 3 parts" in refusal_of(gzip.compress(b"") * 4)

@@ -39,7 +39,7 @@ def read_authenticator(
         "BasicHttpAuthenticator": _basic,
         "OAuthAuthenticator": _oauth2,
         "SessionTokenAuthenticator": _session,
-        "SelectiveAuthenticator": _selected,
+        "SelectiveAuthenticator": _first_authenticator,
     }
     if kind not in readers:
         report.note_dropped(
@@ -155,7 +155,9 @@ def _session(component: Table, fill: Fill, report: ImportReport) -> tuple[Auth, 
     return (replace(auth, settings=settings, header=header),)
 
 
-def _selected(component: Table, fill: Fill, report: ImportReport) -> tuple[Auth, ...]:
+def _first_authenticator(
+    component: Table, fill: Fill, report: ImportReport
+) -> tuple[Auth, ...]:
     """Return the first of several ways that has fields here."""
     choices = table(component.get("authenticators"))
     others: Sequence[str] = list(choices)

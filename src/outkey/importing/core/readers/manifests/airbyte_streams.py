@@ -51,7 +51,7 @@ _DATA_SOURCES = ("request_body_data", "request_body")
 
 @dataclass(slots=True)
 class Slices:
-    """What the requests of a stream have in the place of its partitions and times."""
+    """The placeholders of a line for the partitions and times of a stream."""
 
     by_name: dict[str, str] = field(default_factory=dict)
     for_each: dict[str, object] = field(default_factory=dict)
@@ -266,10 +266,10 @@ class StreamReader:
         document = dict(table(body if body is not None else graphql))
         if not document and not position:
             return ""
-        filled = table(filled_document(document, self._filled))
+        filled = table(filled_document(document, self._fill_text))
         return json.dumps({**filled, **position})
 
-    def _filled(self, text: str) -> object:
+    def _fill_text(self, text: str) -> object:
         """Return the value of a text in a body."""
         filled = self._fill(text)
         if filled is None or "{{" in filled:

@@ -1,4 +1,4 @@
-"""What manifests of several kinds state alike: durations, times, fields and pages."""
+"""The parts that manifests of several kinds share: times, fields, keys and pages."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

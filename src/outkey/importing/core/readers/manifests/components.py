@@ -28,13 +28,13 @@ class Components:
 
     def resolve(self, value: object) -> object:
         """Return a component with all that it refers to and inherits."""
-        return self._with_parameters(self._referred(value, ()), EMPTY)
+        return self._with_parameters(self._follow_references(value, ()), EMPTY)
 
-    def _referred(self, value: object, above: tuple[str, ...]) -> object:
+    def _follow_references(self, value: object, above: tuple[str, ...]) -> object:
         """Return a value with its references followed; its own keys come first."""
         self._spend(above)
         if isinstance(value, list):
-            return [self._referred(part, (*above, "")) for part in value]
+            return [self._follow_references(part, (*above, "")) for part in value]
         if isinstance(value, str):
             short = _SHORT.fullmatch(value)
             if short is None:
@@ -43,7 +43,7 @@ class Components:
         if not isinstance(value, dict):
             return value
         own = {
-            key: self._referred(part, (*above, ""))
+            key: self._follow_references(part, (*above, ""))
             for key, part in value.items()
             if key != "$ref"
         }
@@ -61,7 +61,7 @@ class Components:
         for part in reference[2:].split("/"):
             key = unquote(part).replace("~1", "/").replace("~0", "~")
             node = table(node).get(key)
-        return self._referred(node, (*above, reference))
+        return self._follow_references(node, (*above, reference))
 
     def _with_parameters(
         self, value: object, inherited: Mapping[str, object], depth: int = 0

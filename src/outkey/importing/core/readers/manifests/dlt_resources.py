@@ -94,7 +94,7 @@ class ResourceReader:
         pagination, body = self._pages(endpoint, query)
         document = endpoint.get("json")
         if document or body:
-            filled = filled_document(document or {}, self._filled)
+            filled = filled_document(document or {}, self._fill_text)
             settings["body"] = json.dumps({**table(filled), **body})
         if self._parent is not None:
             settings["for_each"] = {"line": self._parent.request.place}
@@ -172,7 +172,7 @@ class ResourceReader:
         both = {**table(self._client.get("headers")), **table(endpoint.get("headers"))}
         return [(name, text_of(value)) for name, value in both.items()]
 
-    def _filled(self, text: str) -> str | None:
+    def _fill_text(self, text: str) -> str | None:
         """Return a text in a body with placeholders; None for a user's own value."""
         if "{{" in text:
             self._drop_value("body", "body")

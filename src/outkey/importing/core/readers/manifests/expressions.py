@@ -63,7 +63,7 @@ def fill(text: str, value_of: ValueOf) -> str | None:
         return None
     is_whole = True
 
-    def replaced(match: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         nonlocal is_whole
         literal = _literal(match[1].strip(" -"))
         if literal is not None:
@@ -73,7 +73,7 @@ def fill(text: str, value_of: ValueOf) -> str | None:
         is_whole &= value is not None
         return value or ""
 
-    filled = _EXPRESSION.sub(replaced, text)
+    filled = _EXPRESSION.sub(replacement, text)
     return filled if is_whole else None
 
 

@@ -21,7 +21,7 @@ _NAME = re.compile(r"[^A-Za-z0-9_.]+")
 
 def read_dictionary(source: str, keys: frozenset[str]) -> Table:
     """Return the first dictionary with these keys, or raise ConfigError."""
-    for node in ast.walk(_parsed(source)):
+    for node in ast.walk(_parse(source)):
         if isinstance(node, ast.Dict):
             names = {part.value for part in node.keys if isinstance(part, ast.Constant)}
             if keys <= names:
@@ -31,7 +31,7 @@ def read_dictionary(source: str, keys: frozenset[str]) -> Table:
     )
 
 
-def _parsed(source: str) -> ast.AST:
+def _parse(source: str) -> ast.AST:
     """Return the syntax of a Python file within limits of length and depth."""
     depth = 0
     deepest = 0
