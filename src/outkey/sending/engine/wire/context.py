@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from outkey.foundation.core.errors import BackendUnknown, RateLimited
@@ -68,7 +67,7 @@ class VouchedScripts:
         self._compared[configuration.name] = secrets, configuration
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SendContext:
     """The ports and the process's memory that every exchange needs."""
 
@@ -101,9 +100,10 @@ class SendContext:
             return self
         from outkey.sending.core.backends.values import Reads  # noqa: PLC0415
 
-        values = list(_read_fields(self))
-        values[_READS] = Reads()
-        return SendContext(*values)
+        made = object.__new__(SendContext)
+        # For each send: `replace` takes twenty times as long.
+        vars(made).update(vars(self), reads=Reads())
+        return made
 
     def refuse_reference(self, reference: Reference, field: str) -> None:
         """Refuse a reference into a store that the operator has not named so."""
@@ -172,9 +172,3 @@ class SendContext:
                 hint=Text("Send later."),
             )
         raise RateLimited(field="limits.requests_per_minute")
-
-
-# For a copy of each send: `replace` takes ten times as long.
-_NAMES = [each.name for each in fields(SendContext)]
-_read_fields = attrgetter(*_NAMES)
-_READS = _NAMES.index("reads")
