@@ -53,7 +53,7 @@ pytest: $(VENV)/.dev ## only the tests
 	@$(BIN)/python tools/run_tests.py --pytest
 
 bench: $(VENV)/.dev .venv-bench/.ready ## the budgets: sending and synchronizing beside the peers, audit, storage, start of commands
-	@missed=0; for what in send asend aws oauth1 http_interface audit scale growth growth_inbox growth_audit storage pages stampede sync shapes tables changes scripts preview webhooks webhook_timing start; do $(BIN)/python bench/$$what.py || missed=1; done; exit $$missed
+	@missed=0; for what in send asend aws oauth1 rotation http_interface audit scale growth growth_inbox growth_audit storage pages stampede sync shapes tables changes scripts preview webhooks webhook_timing start; do $(BIN)/python bench/$$what.py || missed=1; done; exit $$missed
 
 docs: $(VENV)/.dev ## the handbook with pictures of the pages; warnings are errors
 	$(BIN)/python tools/pictures.py
