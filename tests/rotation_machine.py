@@ -171,10 +171,14 @@ class Provider:
         """Answer a request, and remember whose it was."""
         self.fuse.point()
         pair = pair_of(request)
-        status = self.statuses.get(pair, 401)
+        status = self.status(pair)
         self.journal.append((pair, status))
         self.fuse.point()
         return ConnectionFailed() if status == CONNECTION_BREAKS else Response(status)
+
+    def status(self, pair: Pair) -> int:
+        """Return what a request of a pair gets; half of a pair is refused."""
+        return self.statuses.get(pair, 401)
 
     def accepted(self, pair: Pair, since: int = 0) -> bool:
         """Whether it has accepted a pair, after so many requests."""
@@ -369,7 +373,7 @@ class RotationMachine(RuleBasedStateMachine):
             if what == "set":  # also for a set without a password of its own
                 assert pair.user == self.pairs[serial].user
                 statuses = self.provider.statuses
-                statuses.setdefault(pair, statuses[self.pairs[serial]])
+                statuses.setdefault(pair, self.provider.status(self.pairs[serial]))
             elif not (is_staged and what == "stage"):
                 assert pair == self.pairs[serial], "no step changes a set"
             self.pairs[serial] = pair
@@ -462,7 +466,7 @@ class RotationMachine(RuleBasedStateMachine):
     def test(self, kill: int | None) -> None:
         made = self.sets.next
         assert made is not None
-        works = ok(self.provider.statuses[self.pairs[made.serial]])
+        works = ok(self.provider.status(self.pairs[made.serial]))
         report = self.take("test", lambda: self.rotation.test(self.name), kill)
         if isinstance(report, Report):
             assert report.ok is (works and self.is_bound(made))
@@ -560,7 +564,7 @@ class RotationMachine(RuleBasedStateMachine):
         previous = self.sets.previous
         assert previous is not None
         pair = self.pairs[previous.serial]
-        status = self.provider.statuses.get(pair, 401)
+        status = self.provider.status(pair)
         sent = len(self.provider.journal)
         result = self.take("probe", lambda: self.rotation.probe(self.name), kill)
         tries = self.provider.journal[sent:]

@@ -20,4 +20,4 @@ def test_rotations_in_any_order_survive_kills_at_any_write(
         monkeypatch.setattr(wiring, "build_application", build)
         return wiring.install(tmp_path)
 
-    run_machine(Host(open_with), examples=15, steps=25)
+    run_machine(Host(open_with), examples=10, steps=25)

@@ -17,7 +17,7 @@ def host(tmp_path: Path) -> Host:
 
 
 def test_rotations_in_any_order_survive_kills_at_any_write(host: Host) -> None:
-    run_machine(host, examples=3, steps=25)
+    run_machine(host, examples=2, steps=25)
 
 
 @pytest.mark.full
