@@ -97,7 +97,7 @@ def serving(
         yield Served(url, home / "home", password[1])
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
         process.stdout.close()
         log.close()
 
