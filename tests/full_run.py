@@ -43,6 +43,11 @@ ROWS = (
         but=("0]",),
     ),
     Row(
+        "unit/sync/engine/push/test_sync_ledger.py::test_whatever_ends_a_push_at_any",
+        "actions × kinds of push × ends × moments, at each step; each two of them stay",
+        pairs_stay=True,
+    ),
+    Row(
         "unit/sync/engine/pairs/test_pair_random.py::test_random_edits",
         "random edits for each rule; two rules stay, one for each kind of key",
         but=("[ask-True]", "[newest-False]"),
