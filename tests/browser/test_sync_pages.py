@@ -380,6 +380,7 @@ def test_who_may_not_write_the_records_begins_nothing_and_reads_it_in_german(
 
 
 PROGRAM = """
+import json
 import re
 import time
 from pathlib import Path
@@ -607,6 +608,21 @@ counts = {"created": 3, "failed": 2, "children": {"created": 7, "failed": 1}}
 checkpoint = '{"since": "2027", "retry_of": "x"}'
 run = planted(counts=counts, checkpoint=checkpoint)
 run.line = line
+run.save()
+below = pull | {"for_each": {"line": "seen"}}
+at_parent = {"text": "{failure}, in the list of the parent {parent}", "values": {
+    "failure": {"text": "the page is odd"}, "parent": "number = p-canary"}}
+run.checkpoint = json.dumps({"since": "2027", "retry_of": "x", "notes": [at_parent]})
+run.save()
+for sync, sees in ((pull, True), (below, False)):
+    line.sync = sync
+    line.save()
+    for client, may in ((everything, True), (blind, sees)):
+        page = client.get(f"/outkey/run/{run.pk}/").content.decode()
+        assert "he page is odd" in page and ("p-canary" in page) is may, sync
+line.sync = pull
+line.save()
+run.checkpoint = checkpoint
 run.save()
 run.left_out.create(
     number=1, key="k-canary", field="name", reason="too_long", kind="text",

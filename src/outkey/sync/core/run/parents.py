@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from outkey.foundation.core.text import Text
 from outkey.sync.core.line.templates import compact_json
 
 
@@ -35,3 +36,16 @@ def mark_of(digest: str, values: Mapping[str, object]) -> str:
     """Return what shows that a parent's row or the line has changed."""
     facts = compact_json([digest, dict(values)])
     return hashlib.sha256(facts.encode()).hexdigest()
+
+
+def failure_at_parent(failure: Text, parent: str) -> Text:
+    """Return why a run ended, with the parent whose list it was reading."""
+    return Text(
+        "{failure}, in the list of the parent {parent}", failure=failure, parent=parent
+    )
+
+
+def without_parent(note: Text) -> Text:
+    """Return a note without the key of a parent, for users who may not see records."""
+    failure = note.values.get("failure")
+    return failure if "parent" in note.values and isinstance(failure, Text) else note

@@ -19,7 +19,7 @@ from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.paging.paging import Position, position_of
 from outkey.sync.core.paging.request_values import RequestValues
 from outkey.sync.core.paging.response import greater_value
-from outkey.sync.core.run.parents import ParentState
+from outkey.sync.core.run.parents import ParentState, failure_at_parent
 from outkey.sync.core.run.reasons import BAD_PARENT, RUN_LIMIT
 from outkey.sync.core.run.run import ParentCounts
 from outkey.sync.engine.pull.page_reader import PageReader
@@ -371,11 +371,7 @@ class Rounds:
             yield
         except (RemoteError, PolicyError) as error:
             if error.reason != RUN_LIMIT:  # of the run as a whole
-                message = Text(
-                    "{failure}, in the list of the parent {parent}",
-                    failure=error.message,
-                    parent=self._name_of(parent),
-                )
+                message = failure_at_parent(error.message, self._name_of(parent))
                 error.replace_message(message)
                 self._progress.note_change(message)
             raise

@@ -29,6 +29,7 @@ from outkey.sync.core.line.line import (
     Sync,
     SyncLine,
 )
+from outkey.sync.core.run.parents import without_parent
 from outkey.sync.core.run.run import Counts, ParentCounts, Run, RunState
 from outkey.sync.engine.record_rights import RecordRights
 from outkey.testing.fakes.sync import MemoryParentRows
@@ -252,6 +253,7 @@ def test_the_failure_of_a_list_names_its_parent(
     assert str(raised.value.message) == words
     (failed,) = orders.made.runs.newest(1, "items")
     assert [str(note) for note in failed.notes] == [words]
+    assert [without_parent(note) for note in failed.notes] == [failure]
 
 
 @pytest.mark.parametrize("parallel", [1, 2])

@@ -31,6 +31,7 @@ from outkey.hosts.django.pages.lines.data import attached_records, posted_format
 from outkey.hosts.django.pages.lines.runs import (
     ListedRun,
     guard_stop,
+    may_view_parents,
     may_view_records,
     notes_of,
     rows_of_runs,
@@ -106,7 +107,9 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
         "repaired_by": listed.repaired_by,
         "retry_of": row_id(listed.checkpoint.get("retry_of")),
         "since": listed.checkpoint.get("since"),
-        "notes": notes_of(listed.checkpoint),
+        "notes": notes_of(
+            listed.checkpoint, names_parents=may_view_parents(request, run.line)
+        ),
         "remedy": translate_text(page_remedy_of(run.cause)),
         "help": _help_of(listed),
         "changed_fields": listed.counts.fields_by_frequency(),

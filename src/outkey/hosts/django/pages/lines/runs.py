@@ -41,6 +41,7 @@ from outkey.hosts.django.pages.shell import message_of, page
 from outkey.hosts.django.rows.row_ids import row_id
 from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
+from outkey.sync.core.run.parents import without_parent
 from outkey.sync.core.run.reasons import GUARD
 from outkey.sync.core.run.remedies import cause_text
 from outkey.sync.core.run.run import (
@@ -359,13 +360,30 @@ def _checkpoint_of(run: models.Run) -> Mapping[str, object]:
     return checkpoint if isinstance(checkpoint, dict) else {}
 
 
-def notes_of(checkpoint: Mapping[str, object]) -> list[str]:
-    """Return the notes of a run in the user's language; none that is unreadable."""
+def may_view_parents(request: HttpRequest, line: models.SyncLine) -> bool:
+    """Whether the user may see the records that are the parents of a line."""
+    for_each = line.sync.get("for_each") if isinstance(line.sync, dict) else None
+    name = for_each.get("line") if isinstance(for_each, dict) else None
+    if not name:
+        return True
+    parents = models.SyncLine.objects.filter(name=str(name))
+    return any(may_view_records(request, parent) for parent in parents)
+
+
+def notes_of(
+    checkpoint: Mapping[str, object], *, names_parents: bool = False
+) -> list[str]:
+    """Return the notes of a run in the user's language; none that is unreadable.
+
+    The key of a parent is only in them if the user may see it.
+    """
     stored = checkpoint.get("notes")
     notes: list[Text] = []
     for data in stored if isinstance(stored, list) else ():
         with suppress(ValueError, LookupError, TypeError, AttributeError):
             notes.append(text_from_data(data))
+    if not names_parents:
+        notes = [without_parent(note) for note in notes]
     return [translate_text(note) for note in notes]
 
 
