@@ -41,7 +41,7 @@ def possible_steps(
         Step.START: lambda: sets.started(trial, now),
         Step.PROMOTE: lambda: sets.promoted(tally, used, now=now, days=1),
         Step.BACK: lambda: sets.back(used, now),
-        Step.RETIRE: lambda: sets.retired(configuration.accepted_at),
+        Step.RETIRE: lambda: sets.retired(was_accepted=configuration.was_accepted),
         Step.PROBE: sets.previous_set,
         Step.DISCARD: sets.next_set,
     }

@@ -31,10 +31,10 @@ BEFORE = {Step.BACK, Step.PROBE}
 
 
 def with_sets(
-    sets: CredentialSets, accepted_at: float | None = None, **wishes: object
+    sets: CredentialSets, *, was_accepted: bool = False, **wishes: object
 ) -> Configuration:
     made = configuration(authentication_type="bearer", **wishes)
-    return replace(made, sets=sets, accepted_at=accepted_at)
+    return replace(made, sets=sets, was_accepted=was_accepted)
 
 
 def rejected() -> CredentialSets:
@@ -60,8 +60,9 @@ def test_a_state_offers_the_steps_that_are_not_refused(
 
 
 def test_what_is_in_use_must_be_accepted_before_the_old_one_is_deleted() -> None:
-    for at, steps in ((NOW - 1, BEFORE), (NOW, BEFORE | {Step.RETIRE})):
-        assert possible_steps(with_sets(promoted(), at), Tally(), NOW) == steps
+    for was_accepted, steps in ((False, BEFORE), (True, BEFORE | {Step.RETIRE})):
+        seen = with_sets(promoted(), was_accepted=was_accepted)
+        assert possible_steps(seen, Tally(), NOW) == steps
 
 
 def words(seen: Configuration, tally: Tally | None = None) -> str:
