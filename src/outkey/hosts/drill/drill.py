@@ -343,7 +343,16 @@ class MadeUpSecrets:
     def refuse_changed_settings(self, configuration: Configuration) -> None:
         """Refuse nothing: a copy with made-up secrets is stored nowhere."""
 
-    def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
+    def refuse_unvouched(self, configuration: Configuration, field: str) -> None:
+        """Refuse nothing: nobody else changes the copy."""
+
+    def vouch(
+        self,
+        configuration: Configuration,
+        changed: Collection[str],
+        *,
+        moves: bool = False,
+    ) -> None:
         """Vouch for nothing: nobody else changes the copy."""
 
 

@@ -330,7 +330,7 @@ def test_the_table_and_the_configuration_name_the_same_fields() -> None:
         - set(sections)
         - {"secrets", "base", "record", "version", "revision", "refused", "paused_at"}
         - {"voucher", "script_is_vouched", "former_names", "is_proved", "accepted_at"}
-        - {"seen_voucher", "sets", "other_set", "stored"}
+        - {"seen_voucher", "sets", "other_set", "stored", "was_accepted"}
     )
     assert from_table == (top | nested) - set(sections)
 
