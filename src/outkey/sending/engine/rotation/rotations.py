@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from outkey.foundation.core.errors import (
     EditConflict,
     OutkeyError,
-    RotationNone,
     RotationPending,
     SecretUnreadable,
 )
@@ -182,21 +181,16 @@ class Rotations:
         `tally` are the results of the trial, or of the last one.
         """
         seen = self.current(name)
-        previous = seen.sets.previous
-        if seen.sets.trial is None and previous is None:
-            raise RotationNone
-        self._note(
-            Tag.ROTATION_BACK,
-            seen,
-            previous.serial if previous else seen.sets.serial,
-            by,
-        )
-        if previous is None:
-            ended = seen.sets.back(CredentialSet(seen.sets.serial), 0)
+        if seen.sets.trial is not None:
+            serial = seen.sets.serial
+            self._note(Tag.ROTATION_BACK, seen, serial, by)
+            ended = seen.sets.back(CredentialSet(serial), 0)
             self._save(seen, replace(ended, tally=tally))
-            return seen.sets.serial
+            return serial
+        previous = seen.sets.previous_set()
         self._refuse_unbound(seen, previous)
         sets = seen.sets.back(self._used(seen, previous), self.clock.now())
+        self._note(Tag.ROTATION_BACK, seen, previous.serial, by)
         self._exchange(seen, sets, previous)
         return sets.serial
 

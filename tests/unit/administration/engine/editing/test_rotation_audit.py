@@ -1,8 +1,11 @@
 """The serials that the audit has from the first staging on."""
 
+from dataclasses import replace
+
 import pytest
 
 from outkey.administration.engine.editing.changes import ConfigurationChange
+from outkey.foundation.core.errors import SecretRebindRequired
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.events import Change, Intent
 from outkey.sending.core.configuration.configuration import Configuration
@@ -95,3 +98,17 @@ def test_each_request_and_step_names_its_set(
         {"tag": "api:rotation:probed", "actor": "ada", "serial": 1},
         {"tag": "api:rotation:back", "actor": "ada", "serial": 1},
     ]
+
+
+def test_a_way_back_that_is_refused_is_not_recorded() -> None:
+    host = host_of("token", [Response(200), Response(401)])
+    administration = host.application.administration("ada")
+    rotation = host.application.credential_rotation(administration)
+    rotation.stage_secret(stored(host), "token", Secret("new"))
+    assert rotation.test("acme").ok
+    rotation.promote("acme")
+    moved = replace(stored(host), base_url="https://other.example")
+    administration.save(ConfigurationChange(stored(host), moved))
+    with pytest.raises(SecretRebindRequired):
+        rotation.back("acme")
+    assert "api:rotation:back" not in {step["tag"] for step in steps(host)}
