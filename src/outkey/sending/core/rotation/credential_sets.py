@@ -256,6 +256,7 @@ class CredentialSets:
         if self.trial is not None:
             begun = self.trial.started_at
             return replace(self, trial=replace(trial, started_at=begun))
+        self._refuse_rejected()
         if self.state(now) is not RotationState.TESTED:
             raise RotationUntested(
                 Text("the next credentials have no good test of the last hour"),
@@ -275,6 +276,7 @@ class CredentialSets:
         `used` are the parts of the set in use that the next one has too.
         """
         made = self.next_set()
+        self._refuse_rejected()
         state = self.state(now)
         # A refusal has ended the trial, also where whoever counted it was interrupted.
         is_proved = bool(tally.good) and not tally.refused
@@ -339,6 +341,14 @@ class CredentialSets:
         """Return the sets after a probe; None where the previous set is not dead."""
         self.previous_set()
         return replace(self, refused_at=refused_at)
+
+    def _refuse_rejected(self) -> None:
+        """Raise RotationUntested after the API refused the next set in a trial."""
+        if self.cause:
+            raise RotationUntested(
+                Text("the API refused the next credentials in their trial"),
+                hint=Text("Stage the right ones: outkey secret stage NAME FIELD."),
+            )
 
     def next_set(self) -> CredentialSet:
         """Return the next set, or raise RotationNone."""

@@ -89,6 +89,15 @@ def test_what_is_staged_after_a_rejection_has_another_serial() -> None:
     assert (again.next.serial, again.cause, again.tally) == (3, "", Tally())
 
 
+def test_a_rejected_set_has_to_be_staged_again_also_after_a_good_test() -> None:
+    rejected = on_trial().rejected(Tally(good=3, refused=1), "invalid_credentials")
+    tested = rejected.tested(SetTest(NOW, ok=True))
+    with pytest.raises(RotationUntested, match="in their trial"):
+        tested.started(TRIAL, NOW)
+    with pytest.raises(RotationUntested, match="in their trial"):
+        tested.promoted(Tally(good=1), USED, now=NOW, days=7)
+
+
 def test_a_trial_needs_a_good_test_and_its_share_can_be_changed() -> None:
     with pytest.raises(RotationUntested):
         staged().started(TRIAL, NOW)
