@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from outkey.foundation.core.errors import (
+    BackendUnavailable,
     ConfigError,
     EditConflict,
     HostError,
@@ -369,7 +370,7 @@ class WebhookSettings:
                 continue
             try:
                 self._open(replace(stored, webhook=new), name)
-            except SecretMissing:
+            except (SecretMissing, BackendUnavailable):
                 names.append(name)
         return names
 

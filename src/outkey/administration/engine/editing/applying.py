@@ -446,7 +446,7 @@ def _states_to_keep(
             continue
         try:
             context.secrets.open(replace(made, record=""), field)
-        except SecretMissing:
+        except (SecretMissing, BackendUnavailable):
             states[field] = before
     return states
 

@@ -17,6 +17,7 @@ from sqlalchemy import exc
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from outkey.foundation.core.errors import (
+    BackendUnavailable,
     ConfigError,
     OutkeyError,
     SecretMissing,
@@ -282,7 +283,7 @@ class NamedDatabases:
         A reference may lead to nothing yet.
         """
         refuse_unsafe_url(database)
-        with suppress(SecretMissing):
+        with suppress(SecretMissing, BackendUnavailable):
             self._parse(database.name, self._url(database))
 
     def _url(self, settings: OtherDatabase) -> Secret:

@@ -26,6 +26,7 @@ from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
     AuditUnavailable,
     AuthenticationRequired,
+    BackendUnavailable,
     BlockedByPolicy,
     ChainBroken,
     ConfigError,
@@ -524,6 +525,24 @@ def test_a_reference_that_cannot_be_read_does_not_replace_an_entered_value() -> 
     found = [(name, f.id, f.field) for name, f in applied.findings]
     assert ("acme", "W010", "token") in found
     assert applied.unchanged == ("acme", "other")
+    stored = office.registry.get("acme")
+    assert office.secrets.open(stored, "token") == Secret("entered")
+
+
+def test_a_store_that_does_not_respond_does_not_replace_an_entered_value(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def open_nothing(*_arguments: object) -> Secret:
+        raise BackendUnavailable
+
+    office = Office()
+    office.apply(DOCUMENT)
+    office.administration.set_secret("acme", "token", Secret("entered"))
+    monkeypatch.setattr(ReferencedSecrets, "open", open_nothing)
+    applied = office.apply(DOCUMENT)
+    assert ("acme", "W010", "token") in {
+        (name, finding.id, finding.field) for name, finding in applied.findings
+    }
     stored = office.registry.get("acme")
     assert office.secrets.open(stored, "token") == Secret("entered")
 
