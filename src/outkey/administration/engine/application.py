@@ -248,16 +248,19 @@ class Application:
         """Return the external stores of secrets, and what uses them."""
         from outkey.administration.engine.operating.secret_backends import (  # noqa: PLC0415
             SecretBackends,
+            external_uses,
         )
 
         if self.open_stores is None:
             raise BackendUnknown
-        return SecretBackends(
-            self.open_stores(),
-            self.clock,
+        webhooks = self.webhooks.stored().values()
+        databases = self.sync_settings.databases().values()
+        uses = external_uses(
             self.registry.all(),
-            list(self.sync_settings.databases().values()),
+            [stored.webhook for stored in webhooks if stored.error is None],
+            [database for database in databases if database.error is None],
         )
+        return SecretBackends(self.open_stores(), self.clock, list(uses))
 
     def findings(self, configuration: Configuration) -> list[Finding]:
         """Return the findings about a configuration; no external store is asked."""

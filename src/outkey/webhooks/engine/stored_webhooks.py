@@ -37,6 +37,7 @@ from outkey.webhooks.core.inbox.delivery import Delivery, RefusalReason, Webhook
 from outkey.webhooks.core.inbox.inbox import InboxDelivery, body_place
 from outkey.webhooks.core.settings.checks import webhook_findings
 from outkey.webhooks.core.settings.sealed import SealedWebhookSecret, secret_place
+from outkey.webhooks.core.settings.section import references_of
 from outkey.webhooks.core.settings.settings import Webhook
 from outkey.webhooks.core.settings.stored import (
     BODIES,
@@ -46,6 +47,7 @@ from outkey.webhooks.core.settings.stored import (
     SECRET,
     VERIFY_TOKEN,
     StoredWebhook,
+    without_references,
 )
 from outkey.webhooks.core.verification.refusals import refusal_texts
 from outkey.webhooks.engine.samples import SampleMarks
@@ -375,11 +377,17 @@ class WebhookSettings:
         return names
 
     def findings(self, stored: StoredWebhook) -> list[Finding]:
-        """Return the findings about a webhook, as this process sees it."""
+        """Return the findings about a webhook, as this process sees it.
+
+        No external store is asked.
+        """
         unresolved: SecretMissing | None = None
         try:
             if stored.error is None:
-                self.open_secrets(stored)
+                references = references_of(stored.webhook).items()
+                external = [key for key, place in references if place.is_external]
+                local = without_references(stored.webhook, external)
+                self.open_secrets(replace(stored, webhook=local))
         except SecretMissing as error:
             unresolved = error
         except HostError:

@@ -17,6 +17,7 @@ from outkey.administration.engine.operating.measuring import count_deliveries
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.errors import (
+    BackendUnknown,
     ConfigError,
     EditConflict,
     RateLimited,
@@ -951,6 +952,23 @@ def test_a_webhook_that_accepts_nothing_or_anything_is_a_finding() -> None:
     assert findings(Hooks(referring, secret="")) == ["H002"]
     open_scheme = DOCUMENT.replace('"shopify"', '"unverified"\nreason = "a test"')
     assert findings(Hooks(open_scheme, secret="")) == ["H003"]
+
+
+def test_the_findings_about_a_webhook_ask_no_external_store() -> None:
+    hooks = Hooks()
+    stored = hooks.settings.get("shop")
+    # No backend is there: to ask for it would fail.
+    in_store = replace(stored.webhook, secret="vault:main/hooks#shop")
+    assert list(hooks.settings.findings(replace(stored, webhook=in_store))) == []
+
+
+def test_a_webhook_with_a_reference_to_an_unknown_backend_is_not_saved() -> None:
+    in_store = DOCUMENT.replace('"shopify"', '"shopify"\nsecret = "vault:a/b#key"')
+    hooks = Hooks()
+    with pytest.raises(BackendUnknown) as refusal:
+        hooks.apply(in_store)
+    assert refusal.value.field == "webhook.shop.secret"
+    assert hooks.settings.get("shop").webhook.secret == ""
 
 
 def test_a_secret_that_is_sealed_is_no_finding_of_its_webhook() -> None:

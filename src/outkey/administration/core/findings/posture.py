@@ -110,7 +110,7 @@ class InstallationFacts:
     changed_rows: str = ""  # the names of those that outkey did not store
     future_times: tuple[Text, ...] = ()  # what has a time that lies in the future
     backend_file: Text | None = None  # why config/backends.toml cannot be used
-    # Configurations with a reference that no backend is for.
+    # Configurations and other sections with a reference that no backend is for.
     without_backend: tuple[str, ...] = ()
     plain_backends: tuple[str, ...] = ()  # that are reached without TLS
 

@@ -52,7 +52,11 @@ from outkey.sync.core.pairs.rules import refuse_shared_lines, refuse_unfit_pair
 from outkey.sync.core.pairs.section import Pair, pair_table
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.engine.sync_settings import SyncSettings
-from outkey.webhooks.core.settings.section import REFERENCES, webhook_table
+from outkey.webhooks.core.settings.section import (
+    REFERENCES,
+    references_of,
+    webhook_table,
+)
 from outkey.webhooks.core.settings.settings import Webhook
 from outkey.webhooks.core.settings.stored import StoredWebhook, without_references
 
@@ -132,7 +136,7 @@ def apply(  # noqa: PLR0913 - a document is about all of these
     changes, unresolved = _compare_configurations(administration, context, document)
     for change in changes:
         check(change)
-        _refuse_references(administration, change)
+    _refuse_references(administration, document, changes)
     for database in document.databases:
         check_database(database)
     registry = administration.registry
@@ -519,12 +523,22 @@ def _refuse_removals_of_lines(removals: Iterable[Removal]) -> None:
 
 
 def _refuse_references(
-    administration: Administration, change: ConfigurationChange
+    administration: Administration,
+    document: Document,
+    changes: Iterable[ConfigurationChange],
 ) -> None:
-    """Refuse a reference that no backend of the operator is for."""
-    for field in change.references():
-        reference = change.made.secrets[field].reference
-        if reference is not None:
+    """Refuse a reference that no backend of the operator is for.
+
+    That of a database is refused with its URL.
+    """
+    for change in changes:
+        for field in change.references():
+            reference = change.made.secrets[field].reference
+            if reference is not None:
+                administration.refuse_reference(reference, field)
+    for webhook in document.webhooks:
+        for key, reference in references_of(webhook).items():
+            field = f"webhook.{webhook.name}.{key}"
             administration.refuse_reference(reference, field)
 
 

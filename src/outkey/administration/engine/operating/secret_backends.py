@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from outkey.foundation.core.errors import (
     BackendUnknown,
@@ -21,6 +21,7 @@ from outkey.sending.core.configuration.reference import (
     parse_place,
     parse_reference,
 )
+from outkey.webhooks.core.settings.section import references_of
 
 if TYPE_CHECKING:
     from outkey.foundation.ports.clock import Clock
@@ -28,9 +29,17 @@ if TYPE_CHECKING:
     from outkey.sending.core.configuration.configuration import Configuration
     from outkey.sending.engine.backends.stores import CachedStores
     from outkey.sync.core.databases.section import OtherDatabase
+    from outkey.webhooks.core.settings.settings import Webhook
 
 P_WIDE = "P-backend-wide"
 DENIED = "backend-denied"
+
+
+class ReferenceUse(NamedTuple):
+    """A reference into a store, and what has it: such as `webhook shop`."""
+
+    owner: str
+    reference: Reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +54,7 @@ class CheckStep:
 
 @dataclass(slots=True)
 class BackendReport:
-    """What a check of a backend has shown."""
+    """The result of a check: its steps, and what is wrong."""
 
     backend: str
     steps: list[CheckStep] = field(default_factory=list)
@@ -64,8 +73,7 @@ class SecretBackends:
 
     stores: CachedStores
     clock: Clock
-    configurations: Sequence[Configuration]
-    databases: Sequence[OtherDatabase]
+    uses: Sequence[ReferenceUse]
 
     def listed(self) -> list[dict[str, object]]:
         """Return the backends as programs read them."""
@@ -90,12 +98,9 @@ class SecretBackends:
         return None
 
     def without_backend(self) -> tuple[str, ...]:
-        """Return the configurations with a reference that no backend is for."""
-        return tuple(
-            configuration.name
-            for configuration in self.configurations
-            if any(map(self._is_unknown, _references_of(configuration)))
-        )
+        """Return what has a reference that no backend is for."""
+        owners = [use.owner for use in self.uses if self._is_unknown(use.reference)]
+        return tuple(dict.fromkeys(owners))
 
     def plain(self) -> tuple[str, ...]:
         """Return the backends that are reached without TLS."""
@@ -161,26 +166,36 @@ class SecretBackends:
 
     def _keys(self) -> Iterator[StoreKey]:
         """Yield what each reference reads; `doctor` names those without a backend."""
-        for reference in self._references():
+        for use in self.uses:
             try:
-                yield self.stores.resolve(reference)
+                yield self.stores.resolve(use.reference)
             except OutkeyError:
                 continue
 
-    def _references(self) -> Iterator[Reference]:
-        for configuration in self.configurations:
-            yield from _references_of(configuration)
-        for database in self.databases:
-            if is_reference(database.url):
-                reference = parse_reference(database.url, field="url")
-                if reference.is_external:
-                    yield reference
 
-
-def _references_of(configuration: Configuration) -> Iterator[Reference]:
-    for state in configuration.secrets.values():
-        if state.reference is not None and state.reference.is_external:
-            yield state.reference
+def external_uses(
+    configurations: Iterable[Configuration],
+    webhooks: Iterable[Webhook],
+    databases: Iterable[OtherDatabase],
+) -> Iterator[ReferenceUse]:
+    """Yield the references into external stores, and what has each."""
+    uses = [
+        ReferenceUse(configuration.name, state.reference)
+        for configuration in configurations
+        for state in configuration.secrets.values()
+        if state.reference is not None
+    ]
+    uses += [
+        ReferenceUse(f"webhook {webhook.name}", reference)
+        for webhook in webhooks
+        for reference in references_of(webhook).values()
+    ]
+    uses += [
+        ReferenceUse(f"database {database.name}", parse_reference(url, field="url"))
+        for database in databases
+        if is_reference(url := database.url)
+    ]
+    return (use for use in uses if use.reference.is_external)
 
 
 _STEPS = ("connect", "login", "read", "probe")

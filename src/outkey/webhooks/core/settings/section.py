@@ -9,7 +9,7 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.field_kinds import Field, Kind, LineTab, read_table
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.fields import BY_PATH
-from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.configuration.reference import Reference, parse_reference
 from outkey.sync.core.line.table import written_table
 from outkey.webhooks.core.schemes.scheme import (
     PLACE,
@@ -269,6 +269,16 @@ def unknown_scheme(name: str, place: str) -> ConfigError:
     if similar:
         hint = Text("Did you mean {name}?", name=similar[0])
     return ConfigError(Text("unknown scheme"), field=f"{place}scheme", hint=hint)
+
+
+def references_of(webhook: Webhook) -> dict[str, Reference]:
+    """Return the references of a webhook's secrets by their keys."""
+    texts = {key: getattr(webhook, key) for key in REFERENCES}
+    return {
+        key: parse_reference(text, field=f"webhook.{webhook.name}.{key}")
+        for key, text in texts.items()
+        if text
+    }
 
 
 def reference_errors(webhook: Webhook, place: str) -> Iterator[ConfigError]:
