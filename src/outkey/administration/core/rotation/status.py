@@ -60,22 +60,16 @@ def set_in_use(configuration: Configuration) -> CredentialSet:
         for name, state in configuration.secrets.items()
         if name not in OUTSIDE_OF_SETS
     }
-    newest = max(secrets.values(), key=lambda each: each.set_at or 0.0, default=None)
-    return CredentialSet(
-        serial=configuration.sets.serial,
-        secrets=secrets,
-        set_at=(newest.set_at or 0.0) if newest else 0.0,
-        set_by=newest.set_by if newest else "",
-    )
+    return CredentialSet.in_use(configuration.sets.serial, secrets)
 
 
 def _next_facts(
-    configuration: Configuration, made: CredentialSet, tally: Tally
+    configuration: Configuration, credentials: CredentialSet, tally: Tally
 ) -> dict[str, object]:
     sets = configuration.sets
     test = sets.test
     return {
-        **_set_facts(made),
+        **_set_facts(credentials),
         "test": test
         and {"at": iso_or_none(test.at), "ok": test.ok, "cause": test.cause or None},
         **asdict(tally),
@@ -83,10 +77,10 @@ def _next_facts(
     }
 
 
-def _set_facts(made: CredentialSet) -> dict[str, object]:
+def _set_facts(credentials: CredentialSet) -> dict[str, object]:
     return {
-        "serial": made.serial,
-        "fields": made.fields,
-        "set_at": iso_or_none(made.set_at or None),
-        "set_by": made.set_by,
+        "serial": credentials.serial,
+        "fields": credentials.fields,
+        "set_at": iso_or_none(credentials.set_at or None),
+        "set_by": credentials.set_by,
     }

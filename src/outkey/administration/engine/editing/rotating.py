@@ -257,11 +257,11 @@ class CredentialRotation:
         test proves nothing.
         """
         seen = self.rotations.current(name)
-        made = seen.sets.next_set()
+        next_set = seen.sets.next_set()
         self._refuse_certificate(seen)
-        self._note(Tag.ROTATION_TESTED, seen, made)
-        report = self._test_set(seen, made)
-        self.rotations.note_test(seen, made, report)
+        self._note(Tag.ROTATION_TESTED, seen, next_set)
+        report = self._test_set(seen, next_set)
+        self.rotations.note_test(seen, next_set, report)
         return report
 
     def probe(self, name: str) -> Probe:
@@ -278,8 +278,8 @@ class CredentialRotation:
             self.rotations.note_probe(stored, previous, refused=result.refused)
         return result
 
-    def _test_set(self, seen: Configuration, made: CredentialSet) -> Report:
-        view = seen.with_set(made)
+    def _test_set(self, seen: Configuration, credentials: CredentialSet) -> Report:
+        view = seen.with_set(credentials)
         own = replace(view.verification, compare=False)
         view = replace(view, verification=own)
         if view.fetches_token:
@@ -332,8 +332,8 @@ class CredentialRotation:
             view = seen.with_set(seen.sets.next_set())
             trials.refuse_certificate(self.sender.context, view)
 
-    def _note(self, tag: Tag, seen: Configuration, made: CredentialSet) -> None:
-        numbers = (("serial", made.serial),)
+    def _note(self, tag: Tag, seen: Configuration, credentials: CredentialSet) -> None:
+        numbers = (("serial", credentials.serial),)
         self.administration.audit.note(
             Change(tag, self._actor, seen.name, numbers=numbers)
         )

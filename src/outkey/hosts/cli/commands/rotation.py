@@ -63,13 +63,13 @@ def status(name: Name, *, as_json: AsJson = False) -> None:
     rows = [
         (
             part,
-            made["serial"],
-            ", ".join(made["fields"]),
-            with_local_times(made["set_at"] or ""),
-            made["set_by"],
-            "; ".join(map(with_local_times, _progress_of(part, made, facts))),
+            credentials["serial"],
+            ", ".join(credentials["fields"]),
+            with_local_times(credentials["set_at"] or ""),
+            credentials["set_by"],
+            "; ".join(map(with_local_times, _progress_of(part, credentials, facts))),
         )
-        for part, made in sets.items()
+        for part, credentials in sets.items()
     ]
     print_table(("", "Set", "Fields", "Entered", "By", "So far"), rows)
     findings: list[Any] = facts["findings"]  # type: ignore[assignment]  # of JSON
@@ -82,29 +82,31 @@ def status(name: Name, *, as_json: AsJson = False) -> None:
 
 
 def _progress_of(
-    part: str, made: Mapping[str, Any], facts: Mapping[str, object]
+    part: str, credentials: Mapping[str, Any], facts: Mapping[str, object]
 ) -> Iterator[str]:
     """Yield how far a set has got, in words."""
     if part == "previous":
-        yield f"stored until {made['until']}"
-        if made["revoked_at"]:
-            yield f"refused on {made['revoked_at']}"
+        yield f"stored until {credentials['until']}"
+        if credentials["revoked_at"]:
+            yield f"refused on {credentials['revoked_at']}"
     if part != "next":
         return
     if facts["share"]:
         yield f"{facts['share']} % of the requests, until {facts['after']} succeed"
-    if made["test"]:
-        result = "accepted" if made["test"]["ok"] else made["test"]["cause"]
-        yield f"tested on {made['test']['at']}: {result}"
+    if credentials["test"]:
+        result = (
+            "accepted" if credentials["test"]["ok"] else credentials["test"]["cause"]
+        )
+        yield f"tested on {credentials['test']['at']}: {result}"
     counts = [
-        f"{made[result]} {result}"
+        f"{credentials[result]} {result}"
         for result in ("good", "refused", "denied")
-        if made[result]
+        if credentials[result]
     ]
     if counts:
         yield ", ".join(counts)
-    if made["cause"]:
-        yield f"rejected: {made['cause']}"
+    if credentials["cause"]:
+        yield f"rejected: {credentials['cause']}"
 
 
 @rotation_app.command("test")

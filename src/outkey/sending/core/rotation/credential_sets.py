@@ -61,6 +61,27 @@ class CredentialSet:
     set_at: float = 0.0
     set_by: str = ""
 
+    @classmethod
+    def in_use(
+        cls,
+        serial: int,
+        secrets: Mapping[str, SecretState],
+        companions: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return credentials in use as a set, which is as old as its newest secret."""
+        newest = max(
+            secrets.values(),
+            key=lambda state: state.set_at or 0.0,
+            default=SecretState(""),
+        )
+        return cls(
+            serial=serial,
+            secrets=secrets,
+            companions=companions or {},
+            set_at=newest.set_at or 0.0,
+            set_by=newest.set_by,
+        )
+
     @property
     def fields(self) -> list[str]:
         """The names of what it has, as a user gives them."""
@@ -212,11 +233,10 @@ class CredentialSets:
         self.refuse_staging()
         before = self.next
         if before is None or self.cause:  # a rejected set is never tried again
-            kept = before or CredentialSet(0)
-            before = replace(kept, serial=self.newest + 1)
+            before = replace(before or CredentialSet(0), serial=self.newest + 1)
         part = {name: value} if isinstance(value, SecretState) else {}
         companion = {COMPANIONS[name]: value} if isinstance(value, str) else {}
-        made = replace(
+        next_set = replace(
             before,
             secrets={**before.secrets, **part},
             companions={**before.companions, **companion},
@@ -225,8 +245,8 @@ class CredentialSets:
         )
         return replace(
             self,
-            newest=made.serial,
-            next=made,
+            newest=next_set.serial,
+            next=next_set,
             test=None,
             tally=Tally(),
             cause="",
@@ -275,7 +295,7 @@ class CredentialSets:
 
         `used` are the parts of the set in use that the next one has too.
         """
-        made = self.next_set()
+        next_set = self.next_set()
         self._refuse_rejected()
         state = self.state(now)
         # A refusal has ended the trial, also where whoever counted it was interrupted.
@@ -288,7 +308,7 @@ class CredentialSets:
                 hint=Text("Test them first: outkey rotation test NAME."),
             )
         return CredentialSets(
-            serial=made.serial,
+            serial=next_set.serial,
             newest=self.newest,
             tally=tally,
             previous=used,

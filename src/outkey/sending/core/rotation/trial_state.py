@@ -72,15 +72,15 @@ def verdict_on_response(response: Response) -> Verdict:
     return Verdict(Result.DENIED) if status in {401, 403} else NOTHING
 
 
-def verdict_on_error(error: OutkeyError, made: CredentialSet) -> Verdict:
+def verdict_on_error(error: OutkeyError, credentials: CredentialSet) -> Verdict:
     """Return what an error says about a set of credentials."""
     # Settings of TLS are named with their section.
     field = (error.field or "").removeprefix("tls.")
-    is_own_secret = field in made.fields and isinstance(
+    is_own_secret = field in credentials.fields and isinstance(
         error, ConfigError | SecretUnreadable
     )
     is_own_certificate = isinstance(error, TlsFailed) and not _CERTIFICATE.isdisjoint(
-        made.fields
+        credentials.fields
     )
     if isinstance(error, _UNUSABLE) or is_own_secret or is_own_certificate:
         return Verdict(Result.REFUSED, error.cause)

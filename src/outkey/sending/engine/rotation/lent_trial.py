@@ -56,7 +56,7 @@ def lend_in_trial(
         try:
             loan = yield from lend_to(apart, turn.configuration, token)
         except OutkeyError as error:
-            verdict = verdict_on_error(error, turn.made)
+            verdict = verdict_on_error(error, turn.next_set)
             trials.count(turn, verdict)
             if verdict.result is not Result.REFUSED:
                 raise

@@ -126,11 +126,11 @@ class Rotations:
     # ── the other steps ─────────────────────────────────────────────────────────────
 
     def note_test(
-        self, seen: Configuration, made: CredentialSet, report: Report
+        self, seen: Configuration, next_set: CredentialSet, report: Report
     ) -> None:
         """Store the result of a test of the next set, unless that was changed since."""
         stored = self.current(seen.name)
-        if stored.record == seen.record and stored.sets.next == made:
+        if stored.record == seen.record and stored.sets.next == next_set:
             test = SetTest(self.clock.now(), report.ok, str(report.cause or ""))
             self._save(stored, stored.sets.tested(test))
 
@@ -161,18 +161,18 @@ class Rotations:
 
     def promote(self, seen: Configuration, tally: Tally, by: str) -> int:
         """Put the next set into use, and keep the one before; return its serial."""
-        made = seen.sets.next_set()
+        next_set = seen.sets.next_set()
         sets = seen.sets.promoted(
             tally,
-            self._used(seen, made),
+            self._part_in_use(seen, next_set),
             now=self.clock.now(),
             days=seen.rotation.overlap_days,
         )
-        self._refuse_unbound(seen, made)
-        self._note(Tag.ROTATION_PROMOTED, seen, made.serial, by, tally=tally)
-        self._exchange(seen, sets, made)
+        self._refuse_unbound(seen, next_set)
+        self._note(Tag.ROTATION_PROMOTED, seen, next_set.serial, by, tally=tally)
+        self._exchange(seen, sets, next_set)
         # In use, it has the place of the tokens in use.
-        self.tokens.delete_set(seen, made.serial)
+        self.tokens.delete_set(seen, next_set.serial)
         return sets.serial
 
     def back(self, name: str, by: str, tally: Tally) -> int:
@@ -189,7 +189,7 @@ class Rotations:
             return serial
         previous = seen.sets.previous_set()
         self._refuse_unbound(seen, previous)
-        sets = seen.sets.back(self._used(seen, previous), self.clock.now())
+        sets = seen.sets.back(self._part_in_use(seen, previous), self.clock.now())
         self._note(Tag.ROTATION_BACK, seen, previous.serial, by)
         self._exchange(seen, sets, previous)
         return sets.serial
@@ -240,30 +240,30 @@ class Rotations:
 
     # ── storing ─────────────────────────────────────────────────────────────────────
 
-    def _used(self, seen: Configuration, made: CredentialSet) -> CredentialSet:
+    def _part_in_use(
+        self, seen: Configuration, credentials: CredentialSet
+    ) -> CredentialSet:
         """Return those parts of the set in use that another set replaces."""
-        values = {path: VALUE_GETTERS[path](seen) for path in made.replaced_companions}
-        states = [seen.secrets[name] for name in made.secrets if name in seen.secrets]
-        newest = max(states, key=lambda state: state.set_at or 0.0, default=None)
-        return CredentialSet(
-            serial=seen.sets.serial,
-            secrets={
+        values = {
+            path: VALUE_GETTERS[path](seen) for path in credentials.replaced_companions
+        }
+        return CredentialSet.in_use(
+            seen.sets.serial,
+            {
                 name: seen.secrets[name]
-                for name in made.secrets
+                for name in credentials.secrets
                 if name in seen.secrets
             },
-            companions={
+            {
                 path: "" if value is None else str(value)
                 for path, value in values.items()
             },
-            set_at=(newest.set_at or 0.0) if newest else 0.0,
-            set_by=newest.set_by if newest else "",
         )
 
-    def _refuse_unbound(self, seen: Configuration, made: CredentialSet) -> None:
+    def _refuse_unbound(self, seen: Configuration, credentials: CredentialSet) -> None:
         """Raise SecretRebindRequired for a set that was entered for another origin."""
-        view = seen.with_set(made)
-        for name in made.secrets:
+        view = seen.with_set(credentials)
+        for name in credentials.secrets:
             view.refuse_unbound(name)
 
     def _save(self, seen: Configuration, sets: CredentialSets) -> None:
@@ -274,17 +274,17 @@ class Rotations:
             self.registry.note_vouched(seen.name)
 
     def _exchange(
-        self, seen: Configuration, sets: CredentialSets, made: CredentialSet
+        self, seen: Configuration, sets: CredentialSets, credentials: CredentialSet
     ) -> None:
         self.secrets.refuse_changed_settings(seen)
         # A step must not vouch for what it finds in the database.
-        for name in made.secrets.keys() & seen.secrets.keys():
+        for name in credentials.secrets.keys() & seen.secrets.keys():
             self.secrets.refuse_unvouched(seen, name)
-        exchanged = made.replaced_companions
+        exchanged = credentials.replaced_companions
         with one_step(), self.registry.transaction():
             saved = self.registry.put_sets(seen, sets, exchanges=exchanged)
-            _refuse_others(saved, made)
-            changed = {SETS, *made.secrets, *exchanged}
+            _refuse_others(saved, credentials)
+            changed = {SETS, *credentials.secrets, *exchanged}
             self.secrets.vouch(saved, changed, moves=True)
             self.registry.note_vouched(seen.name)
 
@@ -307,9 +307,9 @@ class Rotations:
         )
 
 
-def _refuse_others(saved: Configuration, made: CredentialSet) -> None:
+def _refuse_others(saved: Configuration, credentials: CredentialSet) -> None:
     """Raise SecretUnreadable unless the secrets in use now are those of a set."""
-    for name, state in made.secrets.items():
+    for name, state in credentials.secrets.items():
         stored = saved.secrets.get(name)
         if (
             stored is None

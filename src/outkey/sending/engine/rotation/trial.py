@@ -58,7 +58,7 @@ class Turn(NamedTuple):
     """A request that is sent with the next credentials."""
 
     configuration: Configuration  # with these credentials
-    made: CredentialSet
+    next_set: CredentialSet
     trial: Trial
     key: str  # of the shared state
     holder: str
@@ -119,7 +119,7 @@ class Trials:
             try:
                 response = yield from send(apart, tried)
             except OutkeyError as error:
-                verdict = verdict_on_error(error, turn.made)
+                verdict = verdict_on_error(error, turn.next_set)
                 self.count(turn, verdict)
                 if verdict.result is not Result.REFUSED:
                     raise
@@ -138,15 +138,21 @@ class Trials:
         Those write nothing. The turn of a sender that died ends after its total
         timeout.
         """
-        made, trial = seen.sets.next, seen.sets.trial
+        next_set, trial = seen.sets.next, seen.sets.trial
         # Without a record, it is not what is stored: such as a request elsewhere.
-        if made is None or trial is None or not seen.record:
+        if next_set is None or trial is None or not seen.record:
             return None
         mark = context.signer.fresh()
-        is_wanted = is_chosen(mark, made.serial, trial.share) and not seen.paused
+        is_wanted = is_chosen(mark, next_set.serial, trial.share) and not seen.paused
         if not is_wanted and not self._may_end_by_time(seen, trial):
             return None
-        turn = Turn(seen.with_set(made), made, trial, _key(seen, made, trial), mark)
+        turn = Turn(
+            configuration=seen.with_set(next_set),
+            next_set=next_set,
+            trial=trial,
+            key=_key(seen, next_set, trial),
+            holder=mark,
+        )
         try:
             return self._take(turn, is_wanted=is_wanted)
         except (HostError, SecretRebindRequired):
@@ -167,7 +173,7 @@ class Trials:
             return None
         if not is_wanted:
             return None
-        for name in turn.made.secrets:
+        for name in turn.next_set.secrets:
             turn.configuration.refuse_unbound(name)
         is_free = bool(state.tally.good) or self._lock(turn, generation, state)
         return turn if is_free else None
@@ -264,14 +270,14 @@ class Trials:
         return stored.generation, TrialState.from_facts(stored.value)
 
 
-def _key(configuration: Configuration, made: CredentialSet, trial: Trial) -> str:
+def _key(configuration: Configuration, next_set: CredentialSet, trial: Trial) -> str:
     """Return the key of a trial: another one of the same set begins anew."""
-    return f"{configuration.record}:{made.serial}:{trial.started_at}"
+    return f"{configuration.record}:{next_set.serial}:{trial.started_at}"
 
 
 def _is_of(turn: Turn, seen: Configuration) -> bool:
     """Whether a trial is the one that a configuration has."""
-    made, trial = seen.sets.next, seen.sets.trial
-    if made is None or trial is None:
+    next_set, trial = seen.sets.next, seen.sets.trial
+    if next_set is None or trial is None:
         return False
-    return _key(seen, made, trial) == turn.key
+    return _key(seen, next_set, trial) == turn.key
