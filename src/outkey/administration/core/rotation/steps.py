@@ -9,9 +9,9 @@ from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.rotation.credential_sets import (
     CredentialSet,
     CredentialSets,
+    CredentialTrial,
     RotationState,
     Tally,
-    Trial,
 )
 
 
@@ -33,7 +33,9 @@ def possible_steps(
 ) -> frozenset[Step]:
     """Return the steps that would not be refused; `tally` is that of the trial."""
     sets = configuration.sets
-    trial = Trial(configuration.rotation.share, configuration.rotation.successes, now)
+    trial = CredentialTrial(
+        configuration.rotation.share, configuration.rotation.successes, now
+    )
     used = CredentialSet(sets.serial)
     attempts: dict[Step, Callable[[], object]] = {
         Step.STAGE: sets.refuse_staging,

@@ -7,7 +7,7 @@ from outkey.administration.engine.access.api_access import ApiAccess
 from outkey.administration.engine.editing.rotating import CredentialRotation
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.reference import Reference
-from outkey.sending.core.rotation.credential_sets import Trial
+from outkey.sending.core.rotation.credential_sets import CredentialTrial
 from outkey.sending.engine.connection_test import Report
 from outkey.sending.engine.rotation.probe import Probe
 
@@ -39,7 +39,7 @@ class ApiRotation:
         """Return the serial of the next set, or raise RotationNone."""
         return self._rotation().next_serial(self.name)
 
-    def start(self, share: int | None, after: int | None) -> Trial:
+    def start(self, share: int | None, after: int | None) -> CredentialTrial:
         """Begin the trial of the next set, or change its share and number."""
         rotation = self._permitted(Scope.MANAGE)
         return rotation.start(self.name, share=share, after=after)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from outkey.sending.core.configuration.reference import Reference
     from outkey.sending.core.rotation.credential_sets import (
         CredentialSet,
+        CredentialTrial,
         Tally,
-        Trial,
     )
     from outkey.sending.engine.exchange.sender import Sender
 
@@ -217,7 +217,9 @@ class CredentialRotation:
         """Return the serial of the next set, or raise RotationNone."""
         return self.rotations.current(name).sets.next_set().serial
 
-    def start(self, name: str, *, share: int | None, after: int | None) -> Trial:
+    def start(
+        self, name: str, *, share: int | None, after: int | None
+    ) -> CredentialTrial:
         """Begin the trial of the next set, or change its share and number."""
         for path, number in (("rotation.share", share), ("rotation.successes", after)):
             if number is not None:

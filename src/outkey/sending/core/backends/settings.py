@@ -62,7 +62,7 @@ class LoginKeys(NamedTuple):
     secrets: frozenset[str] = frozenset()
 
 
-class Keys(NamedTuple):
+class SectionKeys(NamedTuple):
     """The keys of a store's section, besides those that all have."""
 
     logins: Mapping[str, LoginKeys]  # the first is the default
@@ -70,8 +70,8 @@ class Keys(NamedTuple):
     default_address: str | None = None  # None: must be given
 
 
-KEYS: Mapping[StoreKind, Keys] = {
-    StoreKind.VAULT: Keys(
+SECTION_KEYS: Mapping[StoreKind, SectionKeys] = {
+    StoreKind.VAULT: SectionKeys(
         {
             "token": LoginKeys(("token",), secrets=frozenset({"token"})),
             "approle": LoginKeys(
@@ -82,7 +82,7 @@ KEYS: Mapping[StoreKind, Keys] = {
         },
         {"namespace": "", "mount": "secret", "login_mount": ""},
     ),
-    StoreKind.AWS: Keys(
+    StoreKind.AWS: SectionKeys(
         {
             "keys": LoginKeys(
                 ("access_key_id", "secret_access_key"),
@@ -97,7 +97,7 @@ KEYS: Mapping[StoreKind, Keys] = {
         {"region": None},
         "",
     ),
-    StoreKind.AZURE: Keys(
+    StoreKind.AZURE: SectionKeys(
         {
             "client_secret": LoginKeys(
                 ("tenant_id", "client_id", "client_secret"),
@@ -110,7 +110,7 @@ KEYS: Mapping[StoreKind, Keys] = {
         },
         {"authority": "https://login.microsoftonline.com"},
     ),
-    StoreKind.GCP: Keys(
+    StoreKind.GCP: SectionKeys(
         {
             "service_account": LoginKeys(
                 ("service_account",), secrets=frozenset({"service_account"})
@@ -119,7 +119,7 @@ KEYS: Mapping[StoreKind, Keys] = {
         {"project": None},
         "https://secretmanager.googleapis.com",
     ),
-    StoreKind.OP: Keys(
+    StoreKind.OP: SectionKeys(
         {"token": LoginKeys(("token",), secrets=frozenset({"token"}))}, {}
     ),
 }
@@ -260,7 +260,7 @@ def _parse_backend(name: str, section: object) -> Backend:
     if not isinstance(kind, str) or kind not in set(StoreKind):
         raise _choice_error(f"{place}.store", StoreKind)
     store = StoreKind(kind)
-    keys = KEYS[store]
+    keys = SECTION_KEYS[store]
     login = section.get("login", _default_login(keys, section))
     if not isinstance(login, str) or login not in keys.logins:
         raise _choice_error(f"{place}.login", keys.logins)
@@ -304,7 +304,7 @@ def _parse_backend(name: str, section: object) -> Backend:
     )
 
 
-def _default_login(keys: Keys, section: Mapping[str, object]) -> str:
+def _default_login(keys: SectionKeys, section: Mapping[str, object]) -> str:
     """Return the way to log in whose keys a section has."""
     complete = (
         name
@@ -343,7 +343,7 @@ def _parse_number(
 
 
 def _parse_address(
-    section: Mapping[str, object], place: str, keys: Keys
+    section: Mapping[str, object], place: str, keys: SectionKeys
 ) -> Location | None:
     key = f"{place}.address"
     text = _parse_text(section, place, "address", keys.default_address)

@@ -152,7 +152,7 @@ class SetTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class CredentialTrial:
     """Which share of the requests tries the next set, and how many must succeed."""
 
     share: int
@@ -177,7 +177,7 @@ class CredentialSets:
     newest: int = 1  # the highest serial that there ever was
     next: CredentialSet | None = None
     test: SetTest | None = None
-    trial: Trial | None = None
+    trial: CredentialTrial | None = None
     tally: Tally = Tally()
     cause: str = ""  # why the next set was rejected
     previous: CredentialSet | None = None
@@ -270,7 +270,7 @@ class CredentialSets:
         self.next_set()
         return replace(self, test=test)
 
-    def started(self, trial: Trial, now: float) -> "CredentialSets":
+    def started(self, trial: CredentialTrial, now: float) -> "CredentialSets":
         """Return the sets with a trial, or with another share and number for it."""
         self.next_set()
         if self.trial is not None:
@@ -436,7 +436,7 @@ class CredentialSets:
             newest=int(facts["newest"]),
             next=sets["next"],
             test=SetTest(*test) if test else None,
-            trial=Trial(*trial) if trial else None,
+            trial=CredentialTrial(*trial) if trial else None,
             tally=Tally(*facts["tally"]),
             cause=str(facts["cause"]),
             previous=sets["previous"],

@@ -28,8 +28,8 @@ from outkey.sending.core.request.message import Response
 from outkey.sending.core.rotation.credential_sets import (
     TRIAL_ENDS_AFTER,
     CredentialSet,
+    CredentialTrial,
     Tally,
-    Trial,
 )
 
 _REFUSING = frozenset({Cause.INVALID_CREDENTIALS, Cause.TOKEN_EXPIRED})
@@ -116,7 +116,7 @@ class TrialState:
         """Return the state as JSON can hold it."""
         return {**asdict(self.tally), "cause": self.cause, **self.turn.facts()}
 
-    def is_due(self, trial: Trial, now: float) -> bool:
+    def is_due(self, trial: CredentialTrial, now: float) -> bool:
         """Whether the results suffice to use the credentials for all requests."""
         tally = self.tally
         is_old = now - trial.started_at >= TRIAL_ENDS_AFTER

@@ -27,9 +27,9 @@ from outkey.sending.core.rotation.credential_sets import (
     SETS,
     CredentialSet,
     CredentialSets,
+    CredentialTrial,
     SetTest,
     Tally,
-    Trial,
 )
 
 if TYPE_CHECKING:
@@ -136,12 +136,12 @@ class Rotations:
 
     def start(
         self, name: str, by: str, *, share: int | None = None, after: int | None = None
-    ) -> Trial:
+    ) -> CredentialTrial:
         """Begin the trial of the next set, or change its share and number."""
         seen = self.current(name)
         running = seen.sets.trial
         settings = seen.rotation
-        trial = Trial(
+        trial = CredentialTrial(
             share=share or (running.share if running else settings.share),
             after=after or (running.after if running else settings.successes),
             started_at=self.clock.now(),

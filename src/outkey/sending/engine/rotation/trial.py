@@ -43,7 +43,10 @@ if TYPE_CHECKING:
     from outkey.sending.core.configuration.sections import TlsSettings
     from outkey.sending.core.request.assembly import Call
     from outkey.sending.core.request.message import Response
-    from outkey.sending.core.rotation.credential_sets import CredentialSet, Trial
+    from outkey.sending.core.rotation.credential_sets import (
+        CredentialSet,
+        CredentialTrial,
+    )
     from outkey.sending.engine.rotation.rotations import Rotations
     from outkey.sending.engine.wire.context import SendContext
     from outkey.sending.engine.wire.steps import Steps
@@ -59,7 +62,7 @@ class Turn(NamedTuple):
 
     configuration: Configuration  # with these credentials
     next_set: CredentialSet
-    trial: Trial
+    trial: CredentialTrial
     key: str  # of the shared state
     holder: str
 
@@ -158,7 +161,7 @@ class Trials:
         except (HostError, SecretRebindRequired):
             return None
 
-    def _may_end_by_time(self, seen: Configuration, trial: Trial) -> bool:
+    def _may_end_by_time(self, seen: Configuration, trial: CredentialTrial) -> bool:
         """Whether a trial can end with fewer successes, since it is old enough."""
         age = self.rotations.clock.now() - trial.started_at
         return seen.rotation.automatic and age >= TRIAL_ENDS_AFTER
@@ -270,7 +273,9 @@ class Trials:
         return stored.generation, TrialState.from_facts(stored.value)
 
 
-def _key(configuration: Configuration, next_set: CredentialSet, trial: Trial) -> str:
+def _key(
+    configuration: Configuration, next_set: CredentialSet, trial: CredentialTrial
+) -> str:
     """Return the key of a trial: another one of the same set begins anew."""
     return f"{configuration.record}:{next_set.serial}:{trial.started_at}"
 

@@ -51,7 +51,7 @@ from outkey.sending.core.request.script import ScriptCall
 from outkey.sending.core.rotation.credential_sets import (
     CredentialSet,
     CredentialSets,
-    Trial,
+    CredentialTrial,
 )
 from outkey.testing import configuration
 from outkey.testing.fakes.basic import (
@@ -304,7 +304,7 @@ def test_every_check_has_a_weakness_that_it_finds() -> None:
         replace(referenced("ACME_TOKEN"), rotation=ROTATED_DAILY),
         in_sets(replace(OVERLAP, until=NOW + 1)),
         in_sets(replace(STAGED, next=CredentialSet(2, set_at=NOW - 6 * DAY))),
-        in_sets(replace(STAGED, trial=Trial(10, 20, NOW - 7 * DAY))),
+        in_sets(replace(STAGED, trial=CredentialTrial(10, 20, NOW - 7 * DAY))),
         replace(
             sound(),
             secrets={"token": SecretState(ORIGIN, Reference(Store.FILE, "/run/x"))},

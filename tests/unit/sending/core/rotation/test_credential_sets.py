@@ -17,16 +17,16 @@ from outkey.sending.core.rotation.credential_sets import (
     ONE_SET,
     CredentialSet,
     CredentialSets,
+    CredentialTrial,
     RotationState,
     SetTest,
     Tally,
-    Trial,
 )
 
 NOW = 1_800_000_000.0
 TOKEN = SecretState("https://api.example", version=2, set_at=NOW, set_by="ann")
 USED = CredentialSet(1, {"token": SecretState("https://api.example", set_at=1.0)})
-TRIAL = Trial(share=10, after=20, started_at=NOW)
+TRIAL = CredentialTrial(share=10, after=20, started_at=NOW)
 
 
 def staged() -> CredentialSets:
@@ -101,8 +101,8 @@ def test_a_rejected_set_has_to_be_staged_again_also_after_a_good_test() -> None:
 def test_a_trial_needs_a_good_test_and_its_share_can_be_changed() -> None:
     with pytest.raises(RotationUntested):
         staged().started(TRIAL, NOW)
-    changed = on_trial().started(Trial(50, 5, NOW + 9), NOW + 9)
-    assert changed.trial == Trial(50, 5, NOW)
+    changed = on_trial().started(CredentialTrial(50, 5, NOW + 9), NOW + 9)
+    assert changed.trial == CredentialTrial(50, 5, NOW)
 
 
 def test_a_set_is_promoted_after_a_test_or_a_success_and_not_without() -> None:

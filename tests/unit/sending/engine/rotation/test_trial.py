@@ -36,8 +36,8 @@ from outkey.sending.core.request.message import Request, Response
 from outkey.sending.core.rotation.credential_sets import (
     CredentialSet,
     CredentialSets,
+    CredentialTrial,
     Tally,
-    Trial,
 )
 from outkey.sending.core.rotation.trial_state import is_chosen
 from outkey.sending.engine.exchange.sender import Sender
@@ -98,7 +98,7 @@ class Steps:
 
 def on_trial(share: int = 100, after: int = 3, **values: object) -> Configuration:
     made = CredentialSet(2, {"token": SecretState(ORIGIN, version=2)}, set_at=NOW)
-    sets = CredentialSets(newest=2, next=made, trial=Trial(share, after, NOW))
+    sets = CredentialSets(newest=2, next=made, trial=CredentialTrial(share, after, NOW))
     state = SecretState(str(values.pop("origin", ORIGIN)))
     made = replace(made, secrets={"token": replace(state, version=2)})
     settings = {"authentication_type": "bearer", "limits__retries": 0}
@@ -413,7 +413,7 @@ def test_a_trial_that_has_ended_is_not_begun_by_who_read_it_before() -> None:
 def test_a_new_trial_of_the_same_set_counts_anew() -> None:
     world = World(accepting())
     world.send()
-    trial = Trial(100, 3, NOW + 60)
+    trial = CredentialTrial(100, 3, NOW + 60)
     again = replace(world.seen, sets=replace(world.seen.sets, trial=trial))
     world.steps.seen = again
     world.send()
