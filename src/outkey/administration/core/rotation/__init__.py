@@ -1,1 +1,1 @@
-"""What users and programs read of rotations."""
+"""Rotations as users and programs read them."""

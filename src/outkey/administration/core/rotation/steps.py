@@ -106,8 +106,7 @@ def _words_of_staged(sets: CredentialSets) -> Text:
 
 
 def _cause_words(cause: str) -> Text:
-    known = Cause(cause) if cause in {*Cause} else Cause.UNEXPECTED
-    return known.label
+    return (Cause(cause) if cause in {*Cause} else Cause.UNEXPECTED).label
 
 
 def _words_of_trial(configuration: Configuration, tally: Tally) -> Iterator[Text]:

@@ -75,7 +75,7 @@ class SecretBackends:
     clock: Clock
     uses: Sequence[ReferenceUse]
 
-    def listed(self) -> list[dict[str, object]]:
+    def facts(self) -> list[dict[str, object]]:
         """Return the backends as programs read them."""
         keys = list(self._keys())
         return [

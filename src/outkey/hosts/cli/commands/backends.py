@@ -32,7 +32,7 @@ def open_backends() -> SecretBackends:
 @backends_app.command("list")
 def list_backends(*, as_json: AsJson = False) -> None:
     """List the backends of config/backends.toml, and how many references use each."""
-    rows = open_backends().listed()
+    rows = open_backends().facts()
     if as_json:
         print_json(rows)
         return
@@ -59,15 +59,17 @@ def check_backend(
                 "steps": [asdict(step) for step in report.steps],
                 "code": None if error is None else str(error.code),
                 "reason": None if error is None else error.reason or None,
-                "findings": [finding_facts(found, "") for found in report.findings],
+                "findings": [finding_facts(finding, "") for finding in report.findings],
             }
         )
     else:
         for step in report.steps:
             word = "ok" if step.ok else "failed"
             print_line(f"{step.step}: {word}, {step.detail} ({step.ms} ms)")
-        for found in report.findings:
-            print_line(f"{found.level} {found.id}: {found.message}. {found.hint}")
+        for finding in report.findings:
+            print_line(
+                f"{finding.level} {finding.id}: {finding.message}. {finding.hint}"
+            )
         if error is not None:
             print_error(error, as_json=False)
     return 0 if error is None else exit_code_of(error)

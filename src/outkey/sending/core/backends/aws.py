@@ -76,7 +76,7 @@ renew = no_renewal
 
 
 class _Question(NamedTuple):
-    """What a service is asked, by which of its operations."""
+    """An operation of a service, with its parameters."""
 
     service: str
     operation: str

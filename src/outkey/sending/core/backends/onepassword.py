@@ -79,11 +79,11 @@ def _find(
     # A text in a filter of SCIM is one of JSON (RFC 7644 §3.4.2.2).
     condition = quote(f"{name} eq {json.dumps(wanted, ensure_ascii=False)}", safe="")
     response = yield from _get(f"{path}?filter={condition}", key, session)
-    found = parsed_json(response)
-    if not isinstance(found, list):
+    matches = parsed_json(response)
+    if not isinstance(matches, list):
         fail("backend-unreachable", key.backend)
     # The server may compare without regard to case.
-    ids = [member(each, "id") for each in found if member(each, name) == wanted]
+    ids = [member(each, "id") for each in matches if member(each, name) == wanted]
     if not ids:
         refuse_value("secret-absent", key.backend)
     if len(ids) > 1:

@@ -261,25 +261,11 @@ def _parse_backend(name: str, section: object) -> Backend:
         raise _choice_error(f"{place}.store", StoreKind)
     store = StoreKind(kind)
     keys = SECTION_KEYS[store]
-    login = section.get("login", _default_login(keys, section))
-    if not isinstance(login, str) or login not in keys.logins:
-        raise _choice_error(f"{place}.login", keys.logins)
-    needs = keys.logins[login]
+    login = _parse_login(section, place, keys)
+    login_keys = keys.logins[login]
     of_vault = {"kv"} if store is StoreKind.VAULT else set()
-    known = {*_COMMON, *keys.texts, *needs.needed, *needs.optional, *of_vault}
-    if set(section) - known:
-        # Not repeated: the text of a key could be a secret that was pasted there.
-        problem = Text(
-            "it has a key that this store or log-in does not have; known: {names}",
-            names=", ".join(sorted(known)),
-        )
-        raise _file_error(place, problem)
-    kv = section.get("kv", 2)
-    if type(kv) is not int or kv not in {1, 2}:
-        raise _file_error(f"{place}.kv", Text("it must be 1 or 2"))
-    private = section.get("private", False)
-    if not isinstance(private, bool):
-        raise _file_error(f"{place}.private", Text("it must be true or false"))
+    of_login = {*login_keys.needed, *login_keys.optional}
+    _refuse_unknown_keys(section, place, {*_COMMON, *keys.texts, *of_login, *of_vault})
     numbers = {
         key: _parse_number(section, place, key, limits)
         for key, limits in _NUMBERS.items()
@@ -291,17 +277,36 @@ def _parse_backend(name: str, section: object) -> Backend:
         network=_parse_network(section, place),
         ca_file=_parse_ca_file(section, place),
         login=login,
-        credentials=_parse_credentials(section, place, needs),
+        credentials=_parse_credentials(section, place, login_keys),
         texts=tuple(
             (key, _parse_text(section, place, key, default))
             for key, default in keys.texts.items()
         ),
-        kv=kv,
+        kv=_parse_kv(section, place),
         paths=_parse_paths(section, place),
         probe=_parse_text(section, place, "probe", ""),
-        private=private,
+        private=_parse_private(section, place),
         **numbers,
     )
+
+
+def _refuse_unknown_keys(
+    section: Mapping[str, object], place: str, known: set[str]
+) -> None:
+    if set(section) - known:
+        # Not repeated: the text of a key could be a secret that was pasted there.
+        problem = Text(
+            "it has a key that this store or log-in does not have; known: {names}",
+            names=", ".join(sorted(known)),
+        )
+        raise _file_error(place, problem)
+
+
+def _parse_login(section: Mapping[str, object], place: str, keys: SectionKeys) -> str:
+    login = section.get("login", _default_login(keys, section))
+    if not isinstance(login, str) or login not in keys.logins:
+        raise _choice_error(f"{place}.login", keys.logins)
+    return login
 
 
 def _default_login(keys: SectionKeys, section: Mapping[str, object]) -> str:
@@ -322,6 +327,20 @@ def _parse_text(
         raise _file_error(f"{place}.{key}", Text("it is missing"))
     if not isinstance(value, str) or not value.isprintable():
         raise _file_error(f"{place}.{key}", Text("it must be a text of one line"))
+    return value
+
+
+def _parse_kv(section: Mapping[str, object], place: str) -> int:
+    value = section.get("kv", 2)
+    if type(value) is not int or value not in {1, 2}:
+        raise _file_error(f"{place}.kv", Text("it must be 1 or 2"))
+    return value
+
+
+def _parse_private(section: Mapping[str, object], place: str) -> bool:
+    value = section.get("private", False)
+    if not isinstance(value, bool):
+        raise _file_error(f"{place}.private", Text("it must be true or false"))
     return value
 
 

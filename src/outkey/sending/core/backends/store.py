@@ -1,4 +1,4 @@
-"""What every store has in common: the steps of a read, and the errors of a store.
+"""The steps of a read and the errors of a store, for all stores.
 
 A store is a module with `log_in`, `read` and where it can `renew`: generators that
 yield requests and are sent the responses. They open nothing themselves.

@@ -1,4 +1,4 @@
-"""What an external store returned, and what one send has read from stores."""
+"""Values from external stores, and the reads that one send has made."""
 
 import json
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ def refuse_value(reason: str, backend: Backend) -> NoReturn:
 
 
 class StoredValue(Protocol):
-    """What a store returned for one path and version."""
+    """The value of one path and version, as its store returned it."""
 
     @property
     def version(self) -> str:
@@ -120,7 +120,7 @@ def checked_secret(secret: Secret | None, backend: Backend) -> Secret:
 
 
 class StoreKey(NamedTuple):
-    """What is read at once: a path of a backend in one version, the newest if ""."""
+    """The unit of a read: a path of a backend in one version, the newest if ""."""
 
     backend: Backend
     store: str
@@ -174,7 +174,7 @@ class Read:
 
 
 class Reads:
-    """What one send has read: each path and version once, so no pair is torn."""
+    """The reads of one send: each path and version once, so no pair is torn."""
 
     def __init__(self) -> None:
         self.by_key: dict[StoreKey, Read] = {}

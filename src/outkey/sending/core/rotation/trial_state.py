@@ -1,4 +1,4 @@
-"""What all processes know of a trial of the next credentials, and what a result means.
+"""The state of a trial that all processes share, and the meaning of each result.
 
 Good     a status below 400
 Refused  the credentials are refused, or cannot be used at all: ends the trial
@@ -39,7 +39,7 @@ _CERTIFICATE = frozenset({"client_certificate", "client_key"})
 
 
 class Result(StrEnum):
-    """What a request says about the credentials that it was sent with."""
+    """The effect of a request on the trial of its credentials."""
 
     GOOD = "good"
     REFUSED = "refused"

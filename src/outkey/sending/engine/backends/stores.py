@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from outkey.foundation.core.errors import (
     BackendUnavailable,
@@ -114,7 +114,7 @@ class _Slot:
 
 @dataclass(slots=True)
 class _Memory:
-    """What one process has read; a fork begins with nothing, and with no lock held."""
+    """The reads of one process; a fork begins with none, and with no lock held."""
 
     process: int = field(default_factory=os.getpid)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -124,13 +124,21 @@ class _Memory:
     reread_at: dict[StoreKey, float] = field(default_factory=dict)
 
 
+class _Resolved(NamedTuple):
+    """The meaning of a reference by the settings that were valid then."""
+
+    settings: Backends
+    key: StoreKey
+    place: StorePlace
+
+
 class CachedStores:
     """The external stores of an installation, as `SecretStores`."""
 
     def __init__(self, ports: StorePorts) -> None:
         self._ports = ports
         self._memory = _Memory()
-        self._found: dict[Reference, tuple[Backends, StoreKey, StorePlace]] = {}
+        self._resolved: dict[Reference, _Resolved] = {}
 
     @drop_traceback
     def open(
@@ -203,15 +211,15 @@ class CachedStores:
     def _find(self, reference: Reference, field: str) -> tuple[StoreKey, StorePlace]:
         """Return what a reference means by the settings that are valid now."""
         settings = self._ports.settings()
-        found = self._found.get(reference)
-        if found is None or found[0] is not settings:
+        resolved = self._resolved.get(reference)
+        if resolved is None or resolved.settings is not settings:
             backend, place = settings.find(reference, field)
             store = str(reference.store)
             key = StoreKey(backend, store, place.segments, place.version)
-            if len(self._found) >= _MOST_CACHED:
-                self._found.clear()
-            found = self._found[reference] = settings, key, place
-        return found[1], found[2]
+            if len(self._resolved) >= _MOST_CACHED:
+                self._resolved.clear()
+            resolved = self._resolved[reference] = _Resolved(settings, key, place)
+        return resolved.key, resolved.place
 
     def read(self, key: StoreKey) -> Read:
         """Return a value: from the cache while it is fresh."""
@@ -341,7 +349,7 @@ class CachedStores:
             if session is not None and session is not rejected and now < slot.ends_at:
                 if now < slot.renew_at:
                     return session, False
-                session = self._renewed(backend, rules, slot, session, deadline)
+                session = self._renew(backend, rules, slot, session, deadline)
                 if session is not None:
                     return session, False
             if now < slot.refused_until:
@@ -357,7 +365,7 @@ class CachedStores:
         finally:
             slot.lock.release()
 
-    def _renewed(
+    def _renew(
         self,
         backend: Backend,
         rules: StoreRules,

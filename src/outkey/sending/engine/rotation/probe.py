@@ -31,7 +31,7 @@ _OF_CLIENT = frozenset({"invalid_client", "unauthorized_client", "invalid_grant"
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What one try with the previous credentials has proved."""
+    """The result of one try with the previous credentials."""
 
     configuration: str
     serial: int

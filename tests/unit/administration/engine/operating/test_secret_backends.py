@@ -26,7 +26,7 @@ def backends_of(database_url: str) -> SecretBackends:
 
 
 def test_configurations_webhooks_and_databases_use_a_backend() -> None:
-    [backend] = backends_of("vault:erp#url").listed()
+    [backend] = backends_of("vault:erp#url").facts()
     assert (backend["name"], backend["references"]) == ("main", 3)
 
 

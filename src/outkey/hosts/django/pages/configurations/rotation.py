@@ -100,7 +100,7 @@ class RotationPanel:
 
     @property
     def seen(self) -> str:
-        """What the user sees; a step is refused where it is not so any more."""
+        """The serials and settings that the page shows; a step needs the same ones."""
         return _seen(self.stored)
 
     @property
@@ -154,14 +154,14 @@ def rotation_panel(request: HttpRequest, stored: Configuration) -> RotationPanel
 def take_step(request: HttpRequest, record: UUID, step: str) -> HttpResponse:
     """Change something about the sets, and show on the page how it ended."""
     require(request, Permission.SET_SECRET)
-    return _act(request, record, CHANGES.get(step), nullcontext())
+    return _act(request, record, CHANGING_STEPS.get(step), nullcontext())
 
 
 @require_POST
 def send_step(request: HttpRequest, record: UUID, step: str) -> HttpResponse:
     """Send requests with one of the sets, and show on the page how it ended."""
     require(request, Permission.TEST)
-    return _act(request, record, TRIALS.get(step), limited_concurrency())
+    return _act(request, record, SENDING_STEPS.get(step), limited_concurrency())
 
 
 def _act(
@@ -183,7 +183,7 @@ def _act(
 
 
 def _permission_for(step: Step) -> Permission:
-    return Permission.TEST if step in TRIALS else Permission.SET_SECRET
+    return Permission.TEST if step in SENDING_STEPS else Permission.SET_SECRET
 
 
 def _rotation_of(request: HttpRequest) -> CredentialRotation:
@@ -209,9 +209,9 @@ def _refuse_unseen(request: HttpRequest, stored: Configuration) -> None:
 def _input_for(stored: Configuration, field: str) -> StagedInput:
     """Return the input for a part of the next credentials."""
     if field in COMPANIONS:
-        known = BY_PATH[COMPANIONS[field]]
+        setting = BY_PATH[COMPANIONS[field]]
         kind = "date" if field == "token_expires_on" else "text"
-        return StagedInput(field, known.label, kind, can_refer=False)
+        return StagedInput(field, setting.label, kind, can_refer=False)
     secret = BY_PATH.get(path_of_secret(field, stored.values()))
     kind = "password"
     if secret is not None and (secret.lines or secret.only_reference):
@@ -314,7 +314,7 @@ def _probe(
         )
 
 
-CHANGES: Mapping[str, Action] = {
+CHANGING_STEPS: Mapping[str, Action] = {
     Step.STAGE: _stage,
     Step.START: _start,
     Step.PROMOTE: _promote,
@@ -322,4 +322,4 @@ CHANGES: Mapping[str, Action] = {
     Step.RETIRE: _retire,
     Step.DISCARD: _discard,
 }
-TRIALS: Mapping[str, Action] = {Step.TEST: _test, Step.PROBE: _probe}
+SENDING_STEPS: Mapping[str, Action] = {Step.TEST: _test, Step.PROBE: _probe}
