@@ -113,19 +113,32 @@ class CredentialRotation:
         return [*names, "token_expires_on"] if "token" in names else names
 
     def stage(self, seen: Configuration, entries: Mapping[str, str | Reference]) -> int:
-        """Store what a user has entered for the next set; return its serial."""
-        for field in entries:
-            self.refuse_field(seen, field)
-        serial = 0
-        for field, entry in entries.items():
-            serial = self._stage_entry(seen, field, entry)
-            seen = self.rotations.current(seen.name)
-        if not serial:
+        """Store all that a user has entered for the next set, and return its serial.
+
+        Nothing is stored if one part is refused.
+        """
+        if not entries:
             raise ConfigError(
                 Text("nothing was entered"),
                 hint=Text("Enter the new value that you have made at the provider."),
             )
+        for field, entry in entries.items():
+            self._refuse_entry(seen, field, entry)
+        serial = 0
+        for field, entry in entries.items():
+            serial = self._stage_entry(seen, field, entry)
+            seen = self.rotations.current(seen.name)
         return serial
+
+    def _refuse_entry(
+        self, seen: Configuration, field: str, entry: str | Reference
+    ) -> None:
+        if not isinstance(entry, str):
+            self._refuse_reference(seen, field, entry)
+        elif field in COMPANIONS:
+            self._companion_value(seen, field, entry)
+        else:
+            self._refuse_secret(seen, field, Secret(entry))
 
     def _stage_entry(
         self, seen: Configuration, field: str, entry: str | Reference
@@ -138,17 +151,27 @@ class CredentialRotation:
 
     def stage_secret(self, seen: Configuration, field: str, secret: Secret) -> int:
         """Store a value for the next set; return its serial."""
+        self._refuse_secret(seen, field, secret)
+        sets = self.rotations.stage_secret(seen, field, secret, self._actor)
+        return sets.newest
+
+    def _refuse_secret(self, seen: Configuration, field: str, secret: Secret) -> None:
         self.refuse_field(seen, field)
         refuse_unusable(field, secret)
         if field in seen.secrets and self._is_in_use(seen, field, secret):
             raise _in_use(field)
-        sets = self.rotations.stage_secret(seen, field, secret, self._actor)
-        return sets.newest
 
     def stage_reference(
         self, seen: Configuration, field: str, reference: Reference
     ) -> int:
         """Store a reference for the next set; return its serial."""
+        self._refuse_reference(seen, field, reference)
+        sets = self.rotations.stage_reference(seen, field, reference, self._actor)
+        return sets.newest
+
+    def _refuse_reference(
+        self, seen: Configuration, field: str, reference: Reference
+    ) -> None:
         from outkey.administration.core.policy.blocking import refuse_blocked  # noqa: PLC0415
         from outkey.sending.core.configuration.secret_state import SecretState  # noqa: PLC0415
 
@@ -168,17 +191,20 @@ class CredentialRotation:
             self.administration.policy(),
             [replace(seen, secrets={**seen.secrets, field: staged})],
         )
-        sets = self.rotations.stage_reference(seen, field, reference, self._actor)
-        return sets.newest
 
     def stage_companion(self, seen: Configuration, name: str, text: str) -> int:
         """Store a setting for the next set, such as a user name; return its serial."""
+        value = self._companion_value(seen, name, text)
+        return self.rotations.stage_companion(seen, name, value, self._actor).newest
+
+    def _companion_value(self, seen: Configuration, name: str, text: str) -> str:
+        """Return a setting as it is stored, or refuse it."""
         self.refuse_field(seen, name)
         path = COMPANIONS[name]
         value = str(BY_PATH[path].parse(typed_value(BY_PATH[path], text)) or "")
         if value == str(VALUE_GETTERS[path](seen) or ""):
             raise _in_use(name)
-        return self.rotations.stage_companion(seen, name, value, self._actor).newest
+        return value
 
     def _has_token_of_client(self, seen: Configuration) -> bool:
         return seen.uses_oauth2 and seen.oauth2.grant in _GRANTS_OF_A_CLIENT

@@ -59,3 +59,11 @@ def test_an_empty_form_stages_nothing() -> None:
     made = configuration(authentication_type="bearer")
     with pytest.raises(ConfigError, match="nothing was entered"):
         rotation_of(made).stage(made, {})
+
+
+def test_a_form_with_a_part_that_is_refused_stages_nothing() -> None:
+    rotation = rotation_of(configuration(authentication_type="basic", username="svc"))
+    seen = rotation.rotations.current("acme")
+    with pytest.raises(ConfigError, match="in use already"):
+        rotation.stage(seen, {"password": "next", "username": "svc"})
+    assert rotation.rotations.current("acme").sets.next is None
