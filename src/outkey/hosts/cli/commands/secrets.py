@@ -54,7 +54,10 @@ def set_secret(
         str | None,
         typer.Option(
             "--from",
-            help="Store a reference instead of a value: env:NAME or file:PATH.",
+            help=(
+                "Store a reference instead of a value, such as env:NAME, file:PATH or"
+                " vault:PATH#FIELD."
+            ),
             metavar="REF",
         ),
     ] = None,
@@ -107,7 +110,10 @@ def stage_secret(
         typer.Option(
             "--from",
             "--reference",
-            help="Stage a reference instead of a value: env:NAME or file:PATH.",
+            help=(
+                "Stage a reference instead of a value, such as env:NAME, file:PATH or"
+                " vault:PATH#FIELD."
+            ),
             metavar="REF",
         ),
     ] = None,
