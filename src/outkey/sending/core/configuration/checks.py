@@ -134,8 +134,8 @@ REFERENCE_UNRESOLVED = Check(
     "W010",
     Level.WARNING,
     "{reference} cannot be read, so the stored secret stays",
-    "Set the variable or the file and apply again, or remove the key from the"
-    " document.",
+    "Set the variable or the file, or see outkey backend check, and apply again. Or"
+    " remove the key from the document.",
 )
 KEYS_NOT_NAMED = Check(
     "W011",
