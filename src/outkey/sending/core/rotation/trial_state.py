@@ -17,6 +17,7 @@ from outkey.foundation.core.errors import (
     ConfigError,
     LoginRefused,
     OutkeyError,
+    PolicyError,
     ReauthorizationNeeded,
     ScriptFailed,
     SecretUnreadable,
@@ -75,9 +76,10 @@ def verdict_on_response(response: Response) -> Verdict:
 def verdict_on_error(error: OutkeyError, credentials: CredentialSet) -> Verdict:
     """Return what an error says about a set of credentials."""
     # Settings of TLS are named with their section.
-    field = (error.field or "").removeprefix("tls.")
-    is_own_secret = field in credentials.fields and isinstance(
-        error, ConfigError | SecretUnreadable
+    place = (error.field or "").removeprefix("tls.")
+    # A store that does not respond says nothing; one that may not be asked does.
+    is_own_secret = place in credentials.fields and isinstance(
+        error, ConfigError | SecretUnreadable | PolicyError
     )
     is_own_certificate = isinstance(error, TlsFailed) and not _CERTIFICATE.isdisjoint(
         credentials.fields

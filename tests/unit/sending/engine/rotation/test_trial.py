@@ -12,6 +12,8 @@ import requests
 
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
+    BackendUnavailable,
+    BlockedByPolicy,
     ConfigError,
     ConnectionFailed,
     EditConflict,
@@ -272,6 +274,7 @@ def test_a_denied_request_keeps_outkey_from_promoting() -> None:
     ("error", "cause"),
     [
         (secret_missing("token"), "secret_missing"),
+        (BlockedByPolicy(field="token"), "configuration"),
         (TokenEndpointFailed(), "token_endpoint"),
         (LoginRefused(), "invalid_credentials"),
     ],
@@ -298,6 +301,14 @@ def test_a_handshake_says_something_only_of_a_certificate() -> None:
     world = World(failing.respond, made)
     assert world.send() == 200
     assert world.steps.steps == [("rejected: tls", Tally(refused=1))]
+
+
+def test_a_store_that_does_not_respond_counts_nothing() -> None:
+    world = World(accepting())
+    world.secrets.error = BackendUnavailable(field="token")
+    with pytest.raises(BackendUnavailable):
+        world.send()
+    assert world.tally == Tally()
 
 
 def test_a_broken_connection_counts_nothing_and_gives_the_turn_back() -> None:
