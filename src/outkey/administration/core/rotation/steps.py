@@ -113,24 +113,24 @@ def _words_of_trial(configuration: Configuration, tally: Tally) -> Iterator[Text
     trial = configuration.sets.trial
     assert trial is not None  # noqa: S101 - that is the state
     yield Text("{share} % of the requests try the next credentials.", share=trial.share)
-    if not tally.good:
-        yield Text("Until the first success they do so one at a time.")
-        return
     if tally.refused:  # which ends the trial as soon as a sender has noted it
         return
-    yield Text(
-        "They were accepted {good} of {after} times and never refused.",
-        good=tally.good,
-        after=trial.after,
-    )
+    if tally.good:
+        yield Text(
+            "They were accepted {good} of {after} times and never refused.",
+            good=tally.good,
+            after=trial.after,
+        )
+    else:
+        yield Text("Until the first success they do so one at a time.")
     if tally.denied:
         yield Text(
             "They lacked a permission {denied} times, so you have to decide.",
             denied=tally.denied,
         )
-    elif configuration.rotation.automatic:
+    elif tally.good and configuration.rotation.automatic:
         yield Text("After that all requests use them.")
-    else:
+    elif tally.good:
         yield Text("You decide when all requests use them.")
 
 

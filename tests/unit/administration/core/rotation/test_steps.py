@@ -95,6 +95,7 @@ def test_a_trial_is_told_with_its_results() -> None:
         "accepted 4 of 20 times and never refused. After that all requests use them."
     )
     assert "lacked a permission 2 times" in words(trying, Tally(4, denied=2))
+    assert "lacked a permission 1 times" in words(trying, Tally(denied=1))
     assert "You decide" in words(
         with_sets(on_trial(), rotation__automatic=False), Tally(4)
     )
