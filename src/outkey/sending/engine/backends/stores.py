@@ -232,8 +232,8 @@ class CachedStores:
             return self._as_read(key, self._fetch_once(key))
         except BackendUnavailable:
             longest = backend.cache_seconds + backend.stale_seconds
-            usable = backend.stale_seconds and entry is not None
-            if not usable or entry is None or now >= entry.read_at + longest:
+            is_stale_allowed = backend.stale_seconds > 0
+            if not is_stale_allowed or entry is None or now >= entry.read_at + longest:
                 raise
         self._ports.warn(
             Text(
