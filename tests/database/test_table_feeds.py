@@ -378,8 +378,11 @@ def test_changes_that_somebody_deleted_are_not_skipped(
 def test_a_table_without_changes_has_nothing_to_prune(
     place: Place, store: TableStore
 ) -> None:
-    begin(store, place.target("orders"), feed=False)
+    target = place.target("orders")
+    begin(store, target, feed=False)
     store.prune_changes(100.0)
+    with pytest.raises(NoFeed):
+        store.changes(target, None, 9)
 
 
 def test_what_is_rolled_back_is_not_recorded(place: Place, store: TableStore) -> None:
