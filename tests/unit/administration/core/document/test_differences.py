@@ -12,7 +12,9 @@ from outkey.administration.core.document.differences import (
 )
 from outkey.administration.core.document.document import parse_document
 from outkey.administration.engine.editing.applying import Applied
+from outkey.foundation.core.errors import BackendUnavailable
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sync.core.mapping.shown import shortened_pair
 from unit.application_in_memory import MemoryHost, memory_host
@@ -281,6 +283,20 @@ def test_a_reference_that_names_nothing_keeps_the_stored_secret_of_a_webhook(
     applied = documents.apply(changed)
     assert applied.webhooks["updated"] == ("shop",)
     assert field in changes.settings.get("shop").secrets
+
+
+def test_a_store_that_does_not_respond_keeps_the_stored_secret_of_a_webhook(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def open_nothing(*_arguments: object) -> Secret:
+        raise BackendUnavailable
+
+    documents = Documents(ACME + HOOK)
+    documents.set_hook_secret("secret")
+    monkeypatch.setattr(ReferencedSecrets, "open_reference", open_nothing)
+    applied = documents.apply(HOOK)
+    assert ids(applied) == {("", "W010", "webhook.shop.secret")}
+    assert applied.webhooks["unchanged"] == ("shop",)
 
 
 @pytest.mark.parametrize(
