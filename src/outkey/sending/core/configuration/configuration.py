@@ -185,6 +185,16 @@ class Configuration:
             view = self._views[other.serial] = self._view_of(other)
         return view
 
+    def of_all_sets(self) -> "list[Configuration]":
+        """Return this configuration, and the same with each of its other sets.
+
+        A draft has its own alone: nothing vouches for others.
+        """
+        stored = self.stored or self
+        others = (stored.sets.next, stored.sets.previous) if stored.record else ()
+        views = [stored, *(stored.with_set(other) for other in others if other)]
+        return [self, *(view for view in views if view.serial != self.serial)]
+
     def _view_of(self, other: CredentialSet) -> "Configuration":
         companions = other.companions
         client_id = companions.get("oauth2.client_id", self.oauth2.client_id)

@@ -44,21 +44,31 @@ def sent_secrets(
         without_repetition,
     )
     from outkey.sending.engine.tokens.csrf_source import csrf_manager  # noqa: PLC0415
-    from outkey.sending.engine.tokens.renewal import TokenManager  # noqa: PLC0415
 
     secrets: list[Secret] = []
-    if configuration.fetches_token:
-        secrets += TokenManager(context, configuration).secrets()
+    # An API knows all sets: in a trial it gets two of them in turn.
+    for view in configuration.of_all_sets():
+        secrets += _secrets_of(context, view)
     if configuration.csrf.path and not configuration.needs_subject:
         secrets += csrf_manager(context, configuration).secrets()
-    names = {*configuration.needed_secrets(), *configuration.secrets} - {SCRIPT_FACT}
-    for name in sorted(names):
-        with suppress(OutkeyError):  # what cannot be opened was not sent
-            value = context.open(configuration, name)
-            secrets += [value, value.derive(tidy_value), value.derive(tidy_token)]
     if response is not None:
         secrets += credentials_in(response.sent)
     return without_repetition(secrets)
+
+
+def _secrets_of(context: SendContext, view: Configuration) -> list[Secret]:
+    """Return the tokens and secrets of a configuration with one set."""
+    from outkey.sending.engine.tokens.renewal import TokenManager  # noqa: PLC0415
+
+    secrets: list[Secret] = []
+    if view.fetches_token:
+        secrets += TokenManager(context, view).secrets()
+    names = {*view.needed_secrets(), *view.secrets} - {SCRIPT_FACT}
+    for name in sorted(names):
+        with suppress(OutkeyError):  # what cannot be opened was not sent
+            value = context.open(view, name)
+            secrets += [value, value.derive(tidy_value), value.derive(tidy_token)]
+    return secrets
 
 
 def repeats_secret(

@@ -42,6 +42,7 @@ from outkey.sending.core.rotation.credential_sets import (
     Tally,
 )
 from outkey.sending.core.rotation.trial_state import is_chosen
+from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
 from outkey.sending.engine.exchange.sender import Sender
 from outkey.sending.engine.gateway import Gateway
 from outkey.sending.engine.rotation.trial import Trials
@@ -481,6 +482,19 @@ def test_a_request_that_is_sent_ahead_is_repeated_when_it_is_waited_for() -> Non
     started = world.sender.start(Call(world.seen, "GET", "/orders"))
     assert started.result().status == 200
     assert world.sent == ["next", "current"]
+
+
+def test_an_echo_is_looked_for_in_the_values_of_all_sets() -> None:
+    world = World(accepting())
+    assert world.seen.sets.next is not None
+    tried = world.seen.with_set(world.seen.sets.next)
+    for view, known in (
+        (world.seen, ["current", "next"]),
+        (tried, ["next", "current"]),
+        (replace(world.seen, record=""), ["current"]),
+    ):
+        found = sent_secrets(world.sender.context, view)
+        assert [secret.reveal() for secret in found] == known
 
 
 def test_the_audit_names_the_set_of_each_request() -> None:
