@@ -18,6 +18,7 @@ from outkey.foundation.core.errors import (
     HostError,
     OutkeyError,
     SecretRebindRequired,
+    UnknownConfiguration,
 )
 from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.shared_state import SharedState, StateKind
@@ -158,8 +159,8 @@ class Trials:
         )
         try:
             return self._take(turn, is_wanted=is_wanted)
-        except (HostError, SecretRebindRequired):
-            return None
+        except (HostError, SecretRebindRequired, UnknownConfiguration):
+            return None  # the last: it has another name by now
 
     def _may_end_by_time(self, seen: Configuration, trial: CredentialTrial) -> bool:
         """Whether a trial can end with fewer successes, since it is old enough."""

@@ -23,6 +23,7 @@ from outkey.foundation.core.errors import (
     StorageUnavailable,
     TlsFailed,
     TokenEndpointFailed,
+    UnknownConfiguration,
     secret_missing,
 )
 from outkey.foundation.core.secret import Secret
@@ -420,6 +421,18 @@ def test_a_trial_that_has_ended_is_not_begun_by_who_read_it_before() -> None:
     world.sender.send(Call(earlier, "GET", "/orders"))
     assert world.sent == ["current"]
     assert world.states.read(StateKind.TRIAL) == {}
+
+
+def test_a_configuration_that_is_renamed_meanwhile_uses_the_current_credentials(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(name: str) -> Configuration:
+        raise UnknownConfiguration(field=name)
+
+    world = World(accepting())
+    monkeypatch.setattr(world.steps, "current", fail)
+    assert world.send() == 200
+    assert world.sent == ["current"]
 
 
 def test_a_new_trial_of_the_same_set_counts_anew() -> None:
