@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple, Self
 
 from outkey.foundation.core.errors import (
+    BackendUnavailable,
     Cause,
     ConfigError,
     LoginRefused,
@@ -36,6 +37,9 @@ from outkey.sending.core.rotation.credential_sets import (
 _REFUSING = frozenset({Cause.INVALID_CREDENTIALS, Cause.TOKEN_EXPIRED})
 # Credentials with which none of these succeeds cannot be used.
 _UNUSABLE = (LoginRefused, ReauthorizationNeeded, ScriptFailed, TokenEndpointFailed)
+# The same, if they are about a secret of these credentials: a reference that leads to
+# none, or that outkey may not follow, is one of them.
+_WITHOUT_SECRET = (BackendUnavailable, ConfigError, PolicyError, SecretUnreadable)
 _CERTIFICATE = frozenset({"client_certificate", "client_key"})
 
 
@@ -77,10 +81,7 @@ def verdict_on_error(error: OutkeyError, credentials: CredentialSet) -> Verdict:
     """Return what an error says about a set of credentials."""
     # Settings of TLS are named with their section.
     place = (error.field or "").removeprefix("tls.")
-    # A store that does not respond says nothing; one that may not be asked does.
-    is_own_secret = place in credentials.fields and isinstance(
-        error, ConfigError | SecretUnreadable | PolicyError
-    )
+    is_own_secret = place in credentials.fields and isinstance(error, _WITHOUT_SECRET)
     is_own_certificate = isinstance(error, TlsFailed) and not _CERTIFICATE.isdisjoint(
         credentials.fields
     )

@@ -145,8 +145,8 @@ class CachedStores:
         self, reference: Reference, field: str, reads: Reads | None = None
     ) -> Secret:
         """Return the secret of a reference, from this send's reads if it is there."""
-        key, place = self._find(reference, field)
         try:
+            key, place = self._find(reference, field)
             read = reads.by_key.get(key) if reads is not None else None
             if read is None:
                 read = self.read(key)

@@ -11,6 +11,7 @@ import pytest
 from outkey.foundation.core.errors import (
     BackendUnavailable,
     BackendUnknown,
+    ConfigError,
     ConnectionFailed,
     EgressDenied,
     OutkeyError,
@@ -366,6 +367,16 @@ def test_plain_http_needs_an_internal_network(world: World) -> None:
     [(_, route)] = world.transport.sent
     assert route.addresses == ("10.0.0.1",)
     assert route.proxy is None
+
+
+def test_settings_that_cannot_be_used_are_an_error_of_the_secret() -> None:
+    world = World()
+
+    def fail() -> Backends:
+        raise ConfigError(field="backends.toml")
+
+    world.stores = CachedStores(replace(world.stores._ports, settings=fail))
+    assert refused(world, ConfigError).field == "password"
 
 
 def test_time_that_has_run_out_is_an_outage(world: World) -> None:

@@ -279,6 +279,8 @@ def test_a_denied_request_keeps_outkey_from_promoting() -> None:
         (BlockedByPolicy(field="token"), "configuration"),
         (TokenEndpointFailed(), "token_endpoint"),
         (LoginRefused(), "invalid_credentials"),
+        (BackendUnavailable(field="token"), "backend_unavailable"),
+        (EgressDenied(field="token"), "egress_denied"),
     ],
 )
 def test_a_set_that_cannot_be_used_is_refused(error: OutkeyError, cause: str) -> None:
@@ -287,6 +289,14 @@ def test_a_set_that_cannot_be_used_is_refused(error: OutkeyError, cause: str) ->
     assert world.send() == 200
     assert world.sent == ["current"]
     assert world.steps.steps == [(f"rejected: {cause}", Tally(refused=1))]
+
+
+def test_a_store_that_has_other_secrets_of_a_configuration_refuses_no_set() -> None:
+    world = World(accepting())
+    world.secrets.error = BackendUnavailable(field="password")
+    with pytest.raises(BackendUnavailable):
+        world.send()
+    assert world.tally == Tally()
 
 
 def test_a_handshake_says_something_only_of_a_certificate() -> None:
@@ -303,14 +313,6 @@ def test_a_handshake_says_something_only_of_a_certificate() -> None:
     world = World(failing.respond, made)
     assert world.send() == 200
     assert world.steps.steps == [("rejected: tls", Tally(refused=1))]
-
-
-def test_a_store_that_does_not_respond_counts_nothing() -> None:
-    world = World(accepting())
-    world.secrets.error = BackendUnavailable(field="token")
-    with pytest.raises(BackendUnavailable):
-        world.send()
-    assert world.tally == Tally()
 
 
 def test_a_broken_connection_counts_nothing_and_gives_the_turn_back() -> None:
