@@ -207,7 +207,7 @@ class Backends:
             [backend] = backends.values()
         else:
             raise BackendUnknown(field=field)
-        if not backend.allows("/".join(place.segments)):
+        if not backend.allows(place.path):
             raise BlockedByPolicy(
                 Text(
                     "the backend {backend} does not allow references to this path",

@@ -10,6 +10,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import SecretSource
 from outkey.sending.core.backends.settings import Backend
+from outkey.sending.core.configuration.reference import joined_path
 
 LONGEST_SECRET = 64 * 1024
 _REFUSALS = {
@@ -130,7 +131,7 @@ class StoreKey(NamedTuple):
     @property
     def shown_path(self) -> str:
         """The path as it is shown to operators and recorded."""
-        return "/".join(self.path)
+        return joined_path(self.path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ external store: `STORE:[BACKEND/]PATH[#FIELD][@VERSION]`.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
@@ -36,6 +37,7 @@ LOCAL = frozenset({Store.ENV, Store.FILE, Store.CREDENTIAL})
 _NEEDS_FIELD = frozenset({Store.VAULT, Store.OP})
 _NUMBERED = frozenset({Store.VAULT, Store.AWS_PARAMETER, Store.GCP_SECRET})
 _VERSION_NUMBER = re.compile(r"[1-9][0-9]{0,17}")
+_VERSION_ID = re.compile(r"[0-9A-Za-z]+")  # of Azure; it is a part of the path
 _WRONG_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffd]")
 _LONGEST_PLACE = 1024
@@ -53,6 +55,11 @@ class StorePlace:
     field: str = ""
     version: str = ""
 
+    @property
+    def path(self) -> str:
+        """The segments as one text."""
+        return joined_path(self.segments)
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -68,6 +75,11 @@ class Reference:
     def is_external(self) -> bool:
         """Whether the secret is read over the network."""
         return self.store not in LOCAL
+
+
+def joined_path(segments: Iterable[str]) -> str:
+    """Return segments as one text; a slash inside of a title separates nothing."""
+    return "/".join(segment.replace("/", "%2F") for segment in segments)
 
 
 def is_reference(text: str) -> bool:
@@ -132,6 +144,8 @@ def parse_place(reference: Reference, *, field: str) -> StorePlace:
     if store in _NEEDS_FIELD and not place.field:
         hint = Text("Add the name of the field after a #, such as #password.")
         raise _place_error(Text("it names no field"), field, hint)
+    if store is Store.AZURE_SECRET and not _VERSION_ID.fullmatch(place.version or "0"):
+        raise _place_error(Text("the version has letters and digits only"), field)
     if store is Store.OP and place.version:
         raise _place_error(Text("this store has no versions"), field)
     if store in _NUMBERED and not _VERSION_NUMBER.fullmatch(place.version or "1"):

@@ -51,6 +51,8 @@ def test_a_reference_into_a_store_is_read_by_its_parts(
         "vault:a#b@0",
         "vault: #b",
         "aws-parameter:a@prod",
+        "azure-secret:a@..",
+        "azure-secret:a@b%2F..%2F..%2Fc",
         "vault:" + "a" * 2000 + "#b",
         "credential:a/b",
         "credential:..",

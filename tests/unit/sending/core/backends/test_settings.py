@@ -132,6 +132,22 @@ def test_a_reference_without_a_backend_is_refused(text: str) -> None:
         backends.named("third")
 
 
+def test_a_slash_in_a_title_is_not_one_of_the_path() -> None:
+    text = """
+        [backend.op]
+        store = "op"
+        address = "https://connect.example"
+        token = "env:T"
+        paths = ["outkey/*"]
+    """
+    backends = parse_backends(text)
+    for allowed in ("op:outkey/item#p", "op:outkey/a%2Fb#p"):
+        backends.find(parse_reference(allowed, field="token"), "token")
+    for other in ("op:outkey%2Fother/item#p", "op:outkey%2F/item#p"):
+        with pytest.raises(BlockedByPolicy):
+            backends.find(parse_reference(other, field="token"), "token")
+
+
 def test_a_path_that_the_operator_does_not_list_is_refused() -> None:
     backends = parse_backends(VAULT + 'paths = ["outkey/*", "shared"]')
     for path in ("outkey/a", "outkey/a/b", "shared"):
