@@ -22,6 +22,7 @@ from outkey.sending.core.backends.store import (
     Moment,
     Session,
     StoreSteps,
+    checked_version,
     fail,
     json_object,
     member,
@@ -190,6 +191,7 @@ def _secret(document: Mapping[str, object], key: StoreKey) -> WholeText:
     is_right = key.shown_path in names and (key.version or _CURRENT) in versions
     if not is_right or not isinstance(version, str):
         fail("backend-unreachable", key.backend)
+    version = checked_version(version, key.backend)
     return _whole_text(document.get("SecretString"), version, key)
 
 
@@ -199,9 +201,10 @@ def _parameter(document: Mapping[str, object], key: StoreKey) -> WholeText:
     is_right = member(document, "Parameter", "Name") == _parameter_name(key)
     if not is_right or type(version) is not int:
         fail("backend-unreachable", key.backend)
-    if key.version and str(version) != key.version:
+    number = checked_version(version, key.backend)
+    if number != (key.version or number):
         fail("backend-unreachable", key.backend)
-    return _whole_text(member(document, "Parameter", "Value"), str(version), key)
+    return _whole_text(member(document, "Parameter", "Value"), number, key)
 
 
 def _whole_text(value: object, version: str, key: StoreKey) -> WholeText:

@@ -16,6 +16,7 @@ from outkey.sending.core.backends.store import (
     StoreSteps,
     address_of,
     bearer,
+    checked_version,
     fail,
     json_object,
     member,
@@ -128,7 +129,7 @@ def _value(document: Mapping[str, object], key: StoreKey) -> WholeText:
     text = document.get("value")
     if not isinstance(text, str):
         refuse_value("secret-not-text", key.backend)
-    return WholeText(Secret(text), version)
+    return WholeText(Secret(text), checked_version(version, key.backend))
 
 
 def _refuse_status(response: Response, key: StoreKey) -> None:

@@ -5,6 +5,7 @@ https://developer.1password.com/docs/connect/api-reference
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from urllib.parse import quote
 
@@ -16,6 +17,7 @@ from outkey.sending.core.backends.store import (
     StoreSteps,
     address_of,
     bearer,
+    checked_version,
     fail,
     json_object,
     member,
@@ -34,7 +36,7 @@ from outkey.sending.core.request.message import Response
 
 # Ids are in lower case; a title of this form has to be named by its id.
 _ID = re.compile(r"[a-z0-9]{26}")
-_GONE = frozenset({"ARCHIVED", "DELETED"})
+_GONE = ("ARCHIVED", "DELETED")
 renew = no_renewal
 
 
@@ -61,13 +63,14 @@ def read(key: StoreKey, session: Session, moment: Moment) -> StoreSteps[StoredVa
     is_right = (
         document.get("id") == item_id
         and member(document, "vault", "id") == vault_id
-        and title in {item_id, document.get("title")}
+        and title in (item_id, document.get("title"))  # which may be anything
     )
     if not is_right or type(version) is not int:
         fail("backend-unreachable", key.backend)
     if document.get("state") in _GONE:
         refuse_value("secret-deleted", key.backend)
-    return NamedFields(_fields(document.get("fields"), key.backend), str(version))
+    named = _fields(document.get("fields"), key.backend)
+    return NamedFields(named, checked_version(version, key.backend))
 
 
 def _find(
@@ -118,12 +121,13 @@ def _fields(fields: object, backend: Backend) -> dict[str, Secret | None]:
     """
     if not isinstance(fields, list):
         fail("backend-unreachable", backend)
-    labels = [member(each, "label") for each in fields]
+    texts = (member(each, "label") for each in fields)
+    labels = Counter(text for text in texts if isinstance(text, str))
     named: dict[str, Secret | None] = {}
     for name in ("id", "label"):  # a label wins over the id of another field
         for each in fields:
             text = member(each, name)
-            if isinstance(text, str) and (name == "id" or labels.count(text) == 1):
+            if isinstance(text, str) and (name == "id" or labels[text] == 1):
                 named[text] = _secret(each)
     return named
 

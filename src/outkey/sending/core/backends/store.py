@@ -5,6 +5,7 @@ yield requests and are sent the responses. They open nothing themselves.
 """
 
 import json
+import re
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, TypeVar
@@ -22,6 +23,8 @@ Result = TypeVar("Result")
 # A request is sent, and its response is the result; an assertion is signed, and the
 # result is the signed one.
 StoreSteps = Generator[Request | Assertion, Any, Result]
+# Of a version, which the audit and tests show: a store could name it by anything.
+_VERSION = re.compile(r"[!-~]{1,64}")
 _REASONS = {
     "backend-unreachable": Text("it does not respond as it should"),
     "backend-sealed": Text("it is sealed or in maintenance"),
@@ -148,6 +151,14 @@ def member(value: object, *names: str) -> object:
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value
+
+
+def checked_version(version: object, backend: Backend) -> str:
+    """Return a version as the store names it, if that is a name or a number."""
+    text = str(version)
+    if type(version) not in {int, str} or not _VERSION.fullmatch(text):
+        fail("backend-unreachable", backend)
+    return text
 
 
 def refuse_outage(response: Response, backend: Backend) -> None:

@@ -3,6 +3,7 @@
 https://developer.hashicorp.com/vault/api-docs
 """
 
+import re
 from collections.abc import Mapping
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from outkey.sending.core.backends.store import (
     Session,
     StoreSteps,
     address_of,
+    checked_version,
     fail,
     json_body,
     json_object,
@@ -27,6 +29,9 @@ from outkey.sending.core.backends.values import (
     refuse_value,
 )
 from outkey.sending.core.request.message import Request, Response
+
+_TOKEN = re.compile(r"[!-~]+")  # it is sent as a header
+_LONGEST_LEASE = 10**10  # seconds; Vault counts nanoseconds in 64 bits
 
 
 def log_in(
@@ -75,10 +80,11 @@ def read(key: StoreKey, session: Session, moment: Moment) -> StoreSteps[StoredVa
     response = yield _request(backend, "GET", target, session.token)
     _refuse_status(response, key)
     document = json_object(response)
-    version = member(document, "data", "metadata", "version")
-    if type(version) is not int or (key.version and str(version) != key.version):
+    number = member(document, "data", "metadata", "version")
+    version = checked_version(number, backend) if type(number) is int else ""
+    if not version or version != (key.version or version):
         fail("backend-unreachable", backend)  # not the version that was asked for
-    return _fields(member(document, "data", "data"), str(version), backend)
+    return _fields(member(document, "data", "data"), version, backend)
 
 
 def _fields(data: object, version: str, backend: Backend) -> NamedFields:
@@ -122,9 +128,11 @@ def _session_of(response: Response, backend: Backend, moment: Moment) -> Session
     auth = member(json_object(response), "auth")
     token = member(auth, "client_token")
     seconds = member(auth, "lease_duration")
-    if response.status != 200 or not isinstance(token, str) or not token:
+    if response.status != 200 or not isinstance(token, str):
         fail("backend-login", backend)
-    if type(seconds) is not int or seconds < 0:
+    if not _TOKEN.fullmatch(token):
+        fail("backend-login", backend)
+    if type(seconds) is not int or not 0 <= seconds <= _LONGEST_LEASE:
         fail("backend-login", backend)
     ends = moment.now + seconds if seconds else None  # 0: a token without an end
     return Session(Secret(token), ends, member(auth, "renewable") is True)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from outkey.foundation.core.errors import (
     BackendUnavailable,
+    ConfigError,
     EgressDenied,
     OutkeyError,
     RedirectBlocked,
@@ -429,6 +430,7 @@ class CachedStores:
 
     def _send(self, backend: Backend, request: Request, deadline: float) -> Response:
         """Send a request of a store, without redirects and without a proxy."""
+        _refuse_unsendable(backend, request)
         try:
             response = self._exchange(backend, request, deadline)
         except ResponseTooLarge:
@@ -497,6 +499,27 @@ class CachedStores:
         if self._memory.process != os.getpid():
             self._memory = _Memory()
         return self._memory
+
+
+def _refuse_unsendable(backend: Backend, request: Request) -> None:
+    """Refuse a log-in with characters that no header has, such as a line break."""
+
+    def check(text: str) -> str:
+        if text.isascii() and text.isprintable():
+            return text
+        raise ConfigError(
+            Text(
+                "the log-in to the backend {backend} has a character that cannot be"
+                " sent",
+                backend=backend.name,
+            ),
+            hint=Text("Check what config/backends.toml refers to."),
+            field=f"backend.{backend.name}",
+        )
+
+    for header in request.headers:
+        value = header.value
+        (value if isinstance(value, Secret) else Secret(value)).derive(check)
 
 
 def _repeated(error: OutkeyError, field: str | None) -> OutkeyError:

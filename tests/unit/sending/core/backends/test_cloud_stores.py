@@ -277,6 +277,15 @@ def test_a_field_is_named_by_a_label_of_its_own_or_its_id(
     assert outcome(lambda: value.pick(field, wanted.backend)) == result  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("odd", [[], {}, None, 1, [["x"]]])
+def test_an_item_with_odd_members_is_read_as_far_as_it_can_be(odd: object) -> None:
+    fields = [*FIELDS, odd, {"id": odd, "label": odd, "value": "canary"}]
+    item = op_item(title=odd, state=odd, fields=fields)
+    wanted = key("op", "op", VAULT, ITEM)
+    _, value = perform(onepassword.read(wanted, SESSION, NOW), response(200, item))
+    assert outcome(lambda: value.pick("user", wanted.backend)) == "u"  # type: ignore[attr-defined]
+
+
 def outcome(pick: Callable[[], Secret]) -> str:
     try:
         return pick().reveal()
@@ -328,12 +337,15 @@ CASES: list[tuple[tuple[str, ...], str, Response, str]] = [
     (SECRET, "", response(200, aws_secret(VersionStages=["AWSPENDING"])), "lie"),
     (SECRET, "V9", response(200, aws_secret()), "lie"),
     (SECRET, "", response(200, aws_secret(VersionId=3)), "lie"),
+    (SECRET, "", response(200, aws_secret(VersionId="canary\x1b[2J")), "lie"),
+    (SECRET, "", response(200, aws_secret(VersionId="canary" * 20)), "lie"),
     (SECRET, "", response(200, aws_secret(SecretString=None)), "secret-not-text"),
     (PARAMETER, "", error_of_aws("ParameterNotFound"), "secret-absent"),
     (PARAMETER, "9", error_of_aws("ParameterVersionNotFound"), "version-absent"),
     (PARAMETER, "", parameter(Name="other"), "lie"),
     (PARAMETER, "", parameter(Version="3"), "lie"),
     (PARAMETER, "9", parameter(), "lie"),
+    (PARAMETER, "", parameter(Version=10**100), "lie"),
     (PARAMETER, "", parameter(Value=3), "secret-not-text"),
     ((*AZURE, "more"), "", response(200, {}), "secret-absent"),
     (AZURE, "", response(401, {}), "backend-login"),
@@ -346,6 +358,7 @@ CASES: list[tuple[tuple[str, ...], str, Response, str]] = [
     (AZURE, "", response(503, {}), "backend-unreachable"),
     (AZURE, "", response(200, azure_secret(id=None)), "lie"),
     (AZURE, "", response(200, azure_secret(id="https://x/secrets/o/1")), "lie"),
+    (AZURE, "", response(200, azure_secret(id="x/secrets/erp-db/canary a")), "lie"),
     (AZURE, "z9", response(200, azure_secret()), "lie"),
     (AZURE, "", response(200, azure_secret(value=None)), "secret-not-text"),
     (
@@ -377,6 +390,7 @@ CASES: list[tuple[tuple[str, ...], str, Response, str]] = [
     (OP, "", response(200, op_item(id="x")), "lie"),
     (OP, "", response(200, op_item(vault={"id": "x"})), "lie"),
     (OP, "", response(200, op_item(version="2")), "lie"),
+    (OP, "", response(200, op_item(version=10**100)), "lie"),
     (OP, "", response(200, op_item(fields=None)), "lie"),
     (OP, "", response(200, op_item(state="ARCHIVED")), "secret-deleted"),
     (("op", "op", "Erp", ITEM), "", response(200, {}), "lie"),

@@ -114,6 +114,7 @@ def test_only_a_text_that_can_be_sent_is_a_secret(field: str, reason: str) -> No
         (200, [], "", "backend-unreachable"),
         (200, {"data": {"data": {}, "metadata": {"version": 2}}}, "3", None),
         (200, {"data": {"data": [], "metadata": {"version": 2}}}, "", None),
+        (200, {"data": {"data": {}, "metadata": {"version": 10**100}}}, "", None),
     ],
 )
 def test_every_refusal_of_vault_has_its_reason(
@@ -142,6 +143,9 @@ def test_a_log_in_sends_its_credentials_to_its_mount_alone() -> None:
         (403, None, "backend-login"),
         (200, {"client_token": ""}, "backend-login"),
         (200, {"client_token": "t", "lease_duration": "x"}, "backend-login"),
+        (200, {"client_token": "t", "lease_duration": 10**400}, "backend-login"),
+        (200, {"client_token": "t\r\nX: y", "lease_duration": 1}, "backend-login"),
+        (200, {"client_token": "\ud800", "lease_duration": 1}, "backend-login"),
         (503, None, "backend-sealed"),
         (429, None, "backend-throttled"),
     ],

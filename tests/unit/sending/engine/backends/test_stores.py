@@ -98,6 +98,7 @@ class World:
         self.resolver = FakeResolver({"vault.example": ("93.184.216.34",)})
         self.settings: Backends = parse_backends(text)
         self.warnings: list[str] = []
+        self.tokens = {"T": "t0", "S": "s0"}
         self.stores = CachedStores(
             StorePorts(
                 settings=lambda: self.settings,
@@ -114,7 +115,7 @@ class World:
 
     def open_reference(self, reference: Reference, field: str) -> Secret:
         assert field.startswith("backend.main.")
-        return Secret({"T": "t0", "S": "s0"}[reference.place])
+        return Secret(self.tokens[reference.place])
 
     def open(self, reference: Reference = PASSWORD, reads: Reads | None = None) -> str:
         return self.stores.open(reference, "password", reads).reveal()
@@ -367,6 +368,16 @@ def test_plain_http_needs_an_internal_network(world: World) -> None:
     [(_, route)] = world.transport.sent
     assert route.addresses == ("10.0.0.1",)
     assert route.proxy is None
+
+
+@pytest.mark.parametrize("token", ["t0\r\nX-Other: 1", "t0\n", "\ufefft0", "\ud800"])
+def test_a_token_that_no_header_can_have_is_not_sent(token: str) -> None:
+    world = World()
+    world.tokens["T"] = token
+    with pytest.raises(ConfigError) as refusal:
+        world.open()
+    assert "t0" not in f"{refusal.value} {refusal.value.hint}"
+    assert world.vault.reads == 0
 
 
 def test_settings_that_cannot_be_used_are_an_error_of_the_secret() -> None:
