@@ -15,6 +15,7 @@ from outkey.sending.core.backends.settings import (
 )
 
 _LOOK_AGAIN = 5.0  # every send asks, and an operator changes it rarely
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -37,15 +38,19 @@ class BackendsFile:
         if now < self._look_at:
             return self._backends
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            # Opening a pipe without O_NONBLOCK would wait for whoever writes to it.
+            descriptor = os.open(self.path, _FLAGS)
         except FileNotFoundError:
             self._mark, self._backends = (), NO_BACKENDS
             self._look_at = now + _LOOK_AGAIN
             return self._backends
         except OSError:
             raise _unreadable() from None
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(descriptor)
+            raise _unreadable()
         with os.fdopen(descriptor, "rb") as file:
-            status = os.fstat(file.fileno())
             if status.st_mode & _WRITABLE_BY_OTHERS:
                 raise ConfigError(
                     Text("config/backends.toml may be written by other users"),
