@@ -1,5 +1,6 @@
 """How commands show configurations and responses; of secrets, only their state."""
 
+import json
 import os
 import re
 import sys
@@ -29,7 +30,8 @@ from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.configuration.health import Status
 from outkey.sending.core.request.message import Response
 from outkey.sending.core.request.script import SCRIPT_FACT, fingerprint
-from outkey.sending.core.vault.voucher import LATER_FACTS, ROW_TEXT, SETTINGS
+from outkey.sending.core.rotation.credential_sets import SETS
+from outkey.sending.core.vault.voucher import LATER_FACTS, ROW_TEXT, is_setting
 from outkey.sending.engine.wire.lockout_guard import MAX_REFUSED
 
 if TYPE_CHECKING:
@@ -183,21 +185,29 @@ def fact_columns(configuration: Configuration, fact: str) -> tuple[str, str]:
 
     Of a stored secret, the value is its version.
     """
-    if fact == SCRIPT_FACT:
-        return fingerprint(configuration.script), ""
-    if fact.startswith(ROW_TEXT):
-        name = fact.removeprefix(ROW_TEXT)
-        texts = (row.value for row in configuration.rows if row.secret_field == name)
-        return next(texts, ""), ""
-    if fact in SETTINGS:
-        return str(configuration.values().get(fact, "")), ""
-    if fact in LATER_FACTS:
-        return str(attrgetter(fact)(configuration)), ""
+    if fact == SCRIPT_FACT or is_setting(fact) or fact in LATER_FACTS:
+        return _setting_text(configuration, fact), ""
     state = configuration.secrets.get(fact)
     if state is None:  # of a row that is missing
         return "", ""
     value = str(state.reference or f"stored, version {state.version}")
     return value, binding_text(state.origin)
+
+
+def _setting_text(configuration: Configuration, fact: str) -> str:
+    """Return the value of a vouched fact that is no secret."""
+    if fact == SCRIPT_FACT:
+        return fingerprint(configuration.script)
+    if fact == SETS:
+        sets = configuration.sets.facts()
+        return json.dumps(sets, sort_keys=True) if sets else ""
+    if fact.startswith(ROW_TEXT):
+        name = fact.removeprefix(ROW_TEXT)
+        texts = (row.value for row in configuration.rows if row.secret_field == name)
+        return next(texts, "")
+    if fact in LATER_FACTS:
+        return str(attrgetter(fact)(configuration))
+    return str(configuration.values().get(fact, ""))
 
 
 def binding_text(binding: str) -> str:

@@ -24,6 +24,12 @@ from outkey.sending.core.configuration.rows import settings_of
 from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.configuration.sections import TlsSettings
 from outkey.sending.core.request.script import SCRIPT_FACT, secret_digest
+from outkey.sending.core.rotation.credential_sets import (
+    SETS,
+    CredentialSet,
+    CredentialSets,
+    Trial,
+)
 from outkey.sending.core.vault.versions import (
     SecretLabel,
     SecretVersion,
@@ -547,6 +553,19 @@ def test_the_text_around_the_secret_of_a_row_is_vouched_for(
         office.secrets.open(stored, "token")
     office.administration.confirm(stored)
     assert office.secrets.open(office.registry.get("acme"), "token")
+
+
+def test_planted_sets_are_shown_with_all_that_a_confirmation_accepts() -> None:
+    office = office_with_token()
+    planted = SecretState(ORIGIN, parse_reference("env:PLANTED", field="token"))
+    made = CredentialSet(2, {"token": planted}, {"username": "mallory"})
+    sets = CredentialSets(newest=2, next=made, trial=Trial(97, 1, 0.0))
+    forged = replace(office.registry.get("acme"), sets=sets)
+    assert office.secrets.voucher(forged).differences(forged) == [SETS]
+    value, _ = fact_columns(forged, SETS)
+    for part in ("env:PLANTED", "mallory", ORIGIN, '"trial": [97, 1, 0.0]'):
+        assert part in value
+    assert fact_columns(office.registry.get("acme"), SETS) == ("", "")
 
 
 def test_a_setting_that_was_set_back_to_its_default_can_be_confirmed() -> None:
