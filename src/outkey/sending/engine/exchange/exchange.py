@@ -107,6 +107,8 @@ def exchange(
         refuse_unsendable(configuration)
         context.lockout_guard.refuse_paused(configuration)
         current.refuse_subject()
+        if not configuration.fetches_token:  # else when a token is fetched
+            yield from context.read_stores(configuration)
         response = yield from current.follow_redirects()
         if context.reads is not None and _refuses_secrets(response):
             response = yield from current.repeat_if_changed(response)

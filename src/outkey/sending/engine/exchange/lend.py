@@ -105,6 +105,8 @@ def lend(  # noqa: PLR0913 - the parts of a request
         request = _borrowing_request(
             context, configuration, method, url, existing_headers
         )
+        if not configuration.fetches_token:  # else when a token is fetched
+            yield from context.read_stores(configuration)
         if configuration.is_scripted or configuration.signs_for_aws:
             request = _signable_request(configuration, request, url, body)
         if configuration.signs_for_aws and not isinstance(existing_headers, Mapping):

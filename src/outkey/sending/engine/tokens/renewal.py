@@ -322,6 +322,7 @@ class TokenManager:
             if token is not None and now < current.fresh_until:
                 return token
             self.context.tokens.refuse_renewal()
+            yield from self.context.read_stores(self.configuration)
             state = self._source.state_to_renew(current.state)
             leased = self._take_lease(state, request)
             if leased is None:

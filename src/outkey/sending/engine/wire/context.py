@@ -17,6 +17,7 @@ from outkey.sending.engine.wire.clock_offsets import ClockOffsets
 from outkey.sending.engine.wire.lockout_guard import LockoutGuard
 from outkey.sending.engine.wire.nonces import Nonces
 from outkey.sending.engine.wire.proxies import NO_PROXIES, Proxies
+from outkey.sending.engine.wire.steps import CallInThread, Steps
 
 if TYPE_CHECKING:
     from outkey.foundation.core.origin import Origin
@@ -126,6 +127,22 @@ class SendContext:
             value = self.secrets.open(configuration, secret, self.reads)
         refuse_control_characters(secret, value)
         return value
+
+    def read_stores(self, configuration: Configuration) -> Steps[None]:
+        """Open the needed secrets of external stores, once for this send.
+
+        In a thread: all other sends of an event loop would wait for a store that does
+        not respond.
+        """
+        if self.reads is not None:
+            yield CallInThread(partial(self._open_external, configuration))
+
+    def _open_external(self, configuration: Configuration) -> None:
+        for name in configuration.needed_secrets():
+            state = configuration.secrets.get(name)
+            reference = None if state is None else state.reference
+            if reference is not None and reference.is_external:
+                self.open(configuration, name)
 
     def repeats_secret(self, configuration: Configuration, response: Response) -> bool:
         """Whether a response repeats a secret of this configuration's requests."""

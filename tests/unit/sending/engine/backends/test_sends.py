@@ -1,5 +1,6 @@
 """Sends whose secret is in an external store."""
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import cast
 
@@ -21,9 +22,11 @@ from outkey.sending.core.request.assembly import Call
 from outkey.sending.core.request.message import Response
 from outkey.sending.engine.exchange.exchange import exchange
 from outkey.sending.engine.wire.drive import drive
+from outkey.sending.engine.wire.steps import CallInThread
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes.basic import FakeWorld
 from unit.sending.core.backends.test_vault import BACKEND
+from unit.sending.engine.tokens.test_tokens import NAMES, OAUTH, Provider
 
 REFERENCE = parse_reference("vault:db#token", field="token")
 KEY = StoreKey(BACKEND, "vault", ("db",), "")
@@ -84,6 +87,50 @@ def send(store: TwoValues | None, *responses: Response) -> tuple[FakeWorld, Resp
 
 
 TRIED: list[FakeWorld] = []
+
+
+class WatchedStore(TwoValues):
+    """A store that notes whether it was asked in a thread of its own."""
+
+    def __init__(self) -> None:
+        super().__init__("old", "old")
+        self.is_in_thread = False
+        self.asked: list[bool] = []
+
+    def open(self, reference: Reference, field: str, reads: Reads | None) -> Secret:
+        assert reads is not None
+        if KEY not in reads.by_key:
+            self.asked.append(self.is_in_thread)
+        return super().open(reference, field, reads)
+
+
+@pytest.mark.parametrize("settings", [{"authentication_type": "bearer"}, OAUTH])
+def test_a_store_that_hangs_holds_up_no_other_send_of_an_event_loop(
+    settings: dict[str, object],
+) -> None:
+    store = WatchedStore()
+    built = configuration(**settings)
+    states = {
+        name: SecretState(built.binding_of(name), replace(REFERENCE))
+        for name in built.needed_secrets()
+    }
+    made = replace(built, secrets=states)
+    fake = fake_gateway(made, responses=Provider(), names=NAMES)
+    context = replace(
+        fake.sender.context,
+        secrets=ReferencedSecrets(stores=lambda: store),
+        stores=lambda: store,
+    )
+    flow = exchange(context, Call(made, "GET", "/"))
+    result: object = None
+    with suppress(StopIteration):
+        while True:
+            step = flow.send(result)  # type: ignore[arg-type]
+            store.is_in_thread = isinstance(step, CallInThread)
+            runtime = fake.sender.runtime
+            result = runtime.perform(step)
+            store.is_in_thread = False
+    assert store.asked == [True]
 
 
 def tokens(fake: FakeWorld) -> list[str]:
