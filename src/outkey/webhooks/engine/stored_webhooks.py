@@ -13,6 +13,7 @@ from outkey.foundation.core.errors import (
     EditConflict,
     HostError,
     OutkeyError,
+    PolicyError,
     SecretMissing,
     SecretRebindRequired,
     SecretUnreadable,
@@ -462,9 +463,18 @@ class WebhookSettings:
     def _open(self, stored: StoredWebhook, field: str) -> Secret | None:
         reference = getattr(stored.webhook, field)
         if reference:
-            parsed = parse_reference(reference, field=field)
-            return self._vault.open_reference(parsed, field)
+            return self._referenced(reference, field)
         return self._opened(stored, field) if field in stored.secrets else None
+
+    def _referenced(self, reference: str, field: str) -> Secret:
+        """Return what a reference leads to; all that is in its way is one error."""
+        parsed = parse_reference(reference, field=field)
+        try:
+            return self._vault.open_reference(parsed, field)
+        except (ConfigError, PolicyError) as error:
+            raise SecretMissing(
+                error.message, hint=error.hint, field=field, reason=error.reason
+            ) from None
 
     def _opened(self, stored: StoredWebhook, field: str) -> Secret:
         secret = stored.secrets[field]

@@ -3,7 +3,7 @@
 import json
 import threading
 from base64 import b64encode
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from hmac import digest
@@ -17,9 +17,13 @@ from outkey.administration.engine.operating.measuring import count_deliveries
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.errors import (
+    BackendUnavailable,
     BackendUnknown,
+    BlockedByPolicy,
     ConfigError,
     EditConflict,
+    EgressDenied,
+    OutkeyError,
     RateLimited,
     Sealed,
     SecretUnreadable,
@@ -29,6 +33,7 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.request.message import Response
 from outkey.sending.core.vault.envelope import key_name_of
@@ -227,6 +232,40 @@ def test_a_reference_that_names_nothing_lets_the_sender_retry() -> None:
     assert response.status == 503
     assert dict(response.headers)["Retry-After"]
     assert hooks.refused() == {"secret_unresolved": 1}
+
+
+REFERRING = DOCUMENT.replace('"shopify"', '"shopify"\nsecret = "env:HOOK_KEY"')
+
+
+@pytest.mark.parametrize("kind", [BackendUnknown, BlockedByPolicy, EgressDenied])
+def test_a_store_that_is_not_allowed_any_more_stops_one_webhook_only(
+    monkeypatch: pytest.MonkeyPatch, kind: type[OutkeyError]
+) -> None:
+    hooks = Hooks(REFERRING, secret="")
+    monkeypatch.setattr(ReferencedSecrets, "open_reference", failing(kind))
+    assert hooks.receive(signed()).status == 503
+    assert hooks.refused() == {"secret_unresolved": 1}
+    stored = hooks.settings.get("shop")
+    assert hooks.settings.findings(stored)
+    assert hooks.settings.known_secrets(stored) == []
+
+
+def test_a_store_that_does_not_respond_replaces_no_secret_that_works(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hooks = Hooks()
+    monkeypatch.setattr(
+        ReferencedSecrets, "open_reference", failing(BackendUnavailable)
+    )
+    assert hooks.apply(REFERRING).findings
+    assert hooks.receive(signed()).status == 200
+
+
+def failing(kind: type[OutkeyError]) -> Callable[..., Secret]:
+    def fail(*_: object) -> Secret:
+        raise kind(field="secret")
+
+    return fail
 
 
 def test_a_reference_is_read_when_a_delivery_comes(

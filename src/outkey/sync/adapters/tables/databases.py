@@ -280,7 +280,7 @@ class NamedDatabases:
     def refuse_unusable(self, database: OtherDatabase) -> None:
         """Raise ConfigError for a database that `open` would refuse.
 
-        A reference may lead to nothing yet.
+        A reference may lead to nothing yet, or into a store that does not respond.
         """
         refuse_unsafe_url(database)
         with suppress(SecretMissing, BackendUnavailable):

@@ -7,9 +7,18 @@ from pathlib import Path
 import pytest
 
 from outkey.foundation.adapters.states_memory import MemoryStateRows
-from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.errors import (
+    BackendUnavailable,
+    BackendUnknown,
+    ConfigError,
+    OutkeyError,
+    SecretMissing,
+)
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 from outkey.hosts.installation import sqlite_folders
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.core.configuration.reference import Reference
 from outkey.sync.adapters.tables.databases import NamedDatabases
 from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
 from outkey.sync.adapters.tables.store import TableStore
@@ -135,3 +144,18 @@ def test_a_file_is_checked_again_when_a_connection_is_opened(folder: Path) -> No
     with sqlite3.connect(inner / "a.db") as connection:
         assert connection.execute("SELECT count(*) FROM t").fetchone() == (0,)
     database.close()
+
+
+@pytest.mark.parametrize("kind", [SecretMissing, BackendUnavailable])
+def test_a_url_that_cannot_be_read_now_may_be_saved(kind: type[OutkeyError]) -> None:
+    def fail(reference: Reference, field: str) -> Secret:
+        raise kind(Text("no {reference}", reference=reference), field=field)
+
+    named = NamedDatabases(dict, fail, SqliteFiles())
+    named.refuse_unusable(OtherDatabase("w", "vault:warehouse#url"))
+
+
+def test_a_url_in_an_unknown_store_is_not_saved() -> None:
+    named = NamedDatabases(dict, ReferencedSecrets().open_reference, SqliteFiles())
+    with pytest.raises(BackendUnknown):
+        named.refuse_unusable(OtherDatabase("w", "vault:warehouse#url"))
