@@ -28,6 +28,19 @@ token = "{reference}"
 [configuration.acme.verification]
 test_path = "/records/contacts?count=1"
 """
+WEBHOOK = """
+[line.contacts]
+configuration = "acme"
+path = "/records"
+direction = "pull"
+target = "table:contacts"
+keys = ["id"]
+fields = [{ api = "id", host = "id" }]
+[webhook.deploys]
+scheme = "github"
+run = "contacts"
+secret = "vault:main/outkey/hook#secret"
+"""
 REFERENCE = "vault:main/outkey/api#token"
 
 # Judged in the units too; here in the full run only.
@@ -201,8 +214,25 @@ def test_backends_are_listed_and_checked(
     assert home("backend", "check", "none").code == 2
 
 
+def test_a_next_secret_and_webhooks_use_a_backend_too(
+    home: Terminal, spar: Spar, vault: FakeVault
+) -> None:
+    apply(home, spar)
+    vault.put("outkey/next", token="next-token")
+    vault.put("outkey/hook", secret="hook-secret")
+    staged = home(
+        "secret", "stage", "acme", "token", "--from", "vault:outkey/next#token"
+    )
+    assert staged.code == 0, staged.err
+    assert home("apply", "-", stdin=WEBHOOK).code == 0
+    [listed] = home("backend", "list", "--json").json
+    assert listed["references"] == 3
+    assert "3 paths" in home("backend", "check", "main").out
+
+
 def test_the_doctor_asks_no_store(home: Terminal, spar: Spar, vault: FakeVault) -> None:
     apply(home, spar)
+    assert home("apply", "-", stdin=WEBHOOK).code == 0
     vault.seen.clear()
 
     def found() -> set[str]:

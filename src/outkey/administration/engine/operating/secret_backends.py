@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from outkey.foundation.ports.clock import Clock
     from outkey.sending.core.backends.settings import Backend
     from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.core.configuration.secret_state import SecretState
     from outkey.sending.engine.backends.stores import CachedStores
     from outkey.sync.core.databases.section import OtherDatabase
     from outkey.webhooks.core.settings.settings import Webhook
@@ -182,7 +183,8 @@ def external_uses(
     uses = [
         ReferenceUse(configuration.name, state.reference)
         for configuration in configurations
-        for state in configuration.secrets.values()
+        for secrets in _secrets_of_sets(configuration)
+        for state in secrets.values()
         if state.reference is not None
     ]
     uses += [
@@ -196,6 +198,16 @@ def external_uses(
         if is_reference(url := database.url)
     ]
     return (use for use in uses if use.reference.is_external)
+
+
+def _secrets_of_sets(
+    configuration: Configuration,
+) -> Iterator[Mapping[str, SecretState]]:
+    """Yield the secrets in use, and those of the next and the previous set."""
+    yield configuration.secrets
+    for credentials in (configuration.sets.next, configuration.sets.previous):
+        if credentials is not None:
+            yield credentials.secrets
 
 
 _STEPS = ("connect", "login", "read", "probe")
