@@ -99,12 +99,17 @@ class SecretGuard:
         )
 
     def _stored_secrets(self) -> list[Secret]:
-        """Return the configuration's secrets and tokens, opened again now and then."""
+        """Return the configuration's secrets and tokens, opened again now and then.
+
+        Those that it had earlier in the run stay.
+        """
         now = self._ports.clock.monotonic()
         if now >= self._cached_until:
             name = self._plan.line.configuration
             configuration = self._ports.configurations.get(name)
-            self._cached = sent_secrets(self._ports.sender.context, configuration)
+            fresh = sent_secrets(self._ports.sender.context, configuration)
+            # The API knows those before too, whether or not they can be read now.
+            self._cached = without_repetition([*fresh, *self._cached])
             self._cached_search = StrictSearch(self._cached)
             self._cached_until = now + CACHE_SECONDS
         return self._cached

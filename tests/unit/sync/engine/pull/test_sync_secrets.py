@@ -30,6 +30,7 @@ from outkey.sync.core.line.line import (
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.run.effects import Effect
 from outkey.sync.core.run.run import Counts, RunState
+from outkey.sync.engine.pull.secret_guard import CACHE_SECONDS
 from outkey.sync.engine.runs.line_plan import SyncPorts
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.testing import FakeWorld, configuration, fake_gateway
@@ -42,6 +43,7 @@ from unit.sync.engine.pull.test_sync_run import (
     FakeSync,
     answer,
     fake_sync,
+    people,
     stored,
 )
 
@@ -376,6 +378,31 @@ def test_tokens_of_an_authorization_server_are_masked() -> None:
     assert result(desk_of(world).runner.preview("contacts")[0]) == REJECTED
     sent = sent_secrets(world.sender.context, made)
     assert sent == [Secret(provider.seen[0]), Secret(SECRETS["client_secret"])]
+
+
+def test_a_secret_that_cannot_be_read_any_more_is_looked_for_until_the_run_ends() -> (
+    None
+):
+    provider = Provider()
+    secret = SECRETS["client_secret"]
+    pages = [people(1, 2), [{"id": 3, "name": secret}]]
+
+    def api(request: Request) -> Response | OutkeyError:
+        given = provider(request)
+        if request.origin.host.startswith("auth."):
+            return given
+        if len(pages) == 1:
+            world.secrets.values.clear()
+            world.clock.advance(CACHE_SECONDS)
+        return answer(pages.pop(0) if pages else [])
+
+    made = configuration(limits__retries=0, **OAUTH)
+    line = replace(LINE, sync=PULL)
+    world = fake_gateway(
+        made, responses=api, secrets=dict(SECRETS), names=NAMES, lines=[line]
+    )
+    run = desk_of(world).run()
+    assert (run.counts.created, run.counts.failed) == (2, 1)
 
 
 def test_a_secret_is_looked_for_as_it_was_entered_and_as_it_is_sent() -> None:
