@@ -78,6 +78,7 @@ def test_a_user_stages_tests_tries_promotes_goes_back_and_deletes(
     press(outdated, "Go back")
     expect(outdated.locator(".ok-messages")).to_contain_text("have changed since")
     press(page, "Go back")
+    expect(page.locator(".ok-messages")).to_contain_text("credentials of set 2")
     api.statuses["old"] = 401
     press(page, "Check that the old one is refused")
     expect(panel).to_contain_text("The API refuses the ones before.")

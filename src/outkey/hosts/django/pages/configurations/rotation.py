@@ -276,8 +276,10 @@ def _back(
     request: HttpRequest, rotation: CredentialRotation, stored: Configuration
 ) -> None:
     """End a trial, or use the credentials before."""
-    rotation.back(stored.name)
-    messages.success(request, _("All requests use the earlier credentials."))
+    serial = rotation.back(stored.name)
+    # The previous ones are the newer ones, for a user who has gone back before.
+    template = _("All requests use the credentials of set %(serial)s.")
+    messages.success(request, template % {"serial": serial})
 
 
 def _retire(
