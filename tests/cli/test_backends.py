@@ -211,6 +211,9 @@ def test_backends_are_listed_and_checked(
     sealed = home("backend", "check", "main", "--json")
     assert (sealed.code, sealed.json["code"]) == (5, "backend_unavailable")
     assert sealed.json["reason"] == "backend-sealed"
+    told = home("backend", "check", "main").err
+    assert "Unseal the store" in told
+    assert "outkey backend check" not in told, "that is what was just done"
     assert home("backend", "check", "none").code == 2
 
 
@@ -228,6 +231,14 @@ def test_a_next_secret_and_webhooks_use_a_backend_too(
     [listed] = home("backend", "list", "--json").json
     assert listed["references"] == 3
     assert "3 paths" in home("backend", "check", "main").out
+
+
+def test_a_list_without_backends_says_where_they_are_described(
+    outkey: Terminal,
+) -> None:
+    assert outkey("list").code == 0
+    assert "config/backends.toml" in outkey("backend", "list").out
+    assert outkey("backend", "list", "--json").json == []
 
 
 def test_the_doctor_asks_no_store(home: Terminal, spar: Spar, vault: FakeVault) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from outkey.foundation.core.errors import (
+    BackendUnavailable,
     BackendUnknown,
     ConfigError,
     OutkeyError,
@@ -14,6 +15,7 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.findings.checks import Finding, Level
 from outkey.foundation.core.text import Text, counted
+from outkey.sending.core.backends.store import ADVICE
 from outkey.sending.core.backends.values import StoreKey
 from outkey.sending.core.configuration.reference import (
     Reference,
@@ -132,7 +134,7 @@ class SecretBackends:
                 report.steps.append(CheckStep(step, ok=True, detail=detail, ms=ms))
                 started = now
         except OutkeyError as error:
-            report.error = error
+            report.error = _with_advice(error)
             ms = round((self.clock.monotonic() - started) * 1000)
             step = _STEPS[len(report.steps)]
             report.steps.append(CheckStep(step, ok=False, detail=error.message, ms=ms))
@@ -208,6 +210,14 @@ def _secrets_of_sets(
     for credentials in (configuration.sets.next, configuration.sets.previous):
         if credentials is not None:
             yield credentials.secrets
+
+
+def _with_advice(error: OutkeyError) -> OutkeyError:
+    """Return an error of a check, whose hint does not name the check itself."""
+    if not isinstance(error, BackendUnavailable):
+        return error
+    hint = ADVICE.get(error.reason, error.hint)
+    return BackendUnavailable(error.message, hint=hint, reason=error.reason)
 
 
 _STEPS = ("connect", "login", "read", "probe")

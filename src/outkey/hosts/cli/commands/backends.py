@@ -36,6 +36,12 @@ def list_backends(*, as_json: AsJson = False) -> None:
     if as_json:
         print_json(rows)
         return
+    if not rows:
+        print_line(
+            "There are no backends yet. Describe one in config/backends.toml of the"
+            " home."
+        )
+        return
     print_table(
         ("Name", "Store", "Address", "Log-in", "References"),
         (tuple(map(str, row.values())) for row in rows),

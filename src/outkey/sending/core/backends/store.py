@@ -31,6 +31,23 @@ _REASONS = {
     "backend-throttled": Text("it permits no more requests at the moment"),
     "backend-login": Text("it refuses outkey's log-in"),
 }
+# What an operator does about each of them, for the check that the usual hint names.
+ADVICE = {
+    "backend-unreachable": Text(
+        "Compare the settings of the backend in config/backends.toml with the store, and"
+        " see whether it runs."
+    ),
+    "backend-sealed": Text(
+        "Unseal the store, or wait until its maintenance has ended."
+    ),
+    "backend-throttled": Text(
+        "Raise cache_seconds of the backend in config/backends.toml."
+    ),
+    "backend-login": Text(
+        "Replace the credentials of the log-in in config/backends.toml, or correct the"
+        " clock."
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
