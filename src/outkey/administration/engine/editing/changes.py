@@ -114,7 +114,8 @@ def destinations_of(secret: str) -> set[str]:
 
 def check_secret_field(configuration: Configuration, field: str) -> None:
     """Refuse the name of a secret that this configuration does not have."""
-    known = [f.secret_name for f in FIELDS if f.secret]
+    # Two ways to authenticate may have a secret of the same name.
+    known = list(dict.fromkeys(f.secret_name for f in FIELDS if f.secret))
     rows = [row.secret_field for row in configuration.rows if row.secret]
     if field not in known + rows:
         hint = Text("Known: {names}.", names=", ".join(known + rows))

@@ -473,7 +473,7 @@ def test_secrets_of_the_table_and_of_rows_can_be_set(field: str) -> None:
     check_secret_field(office.registry.get("acme"), field)
     with pytest.raises(ConfigError, match="no such secret") as caught:
         check_secret_field(office.registry.get("other"), "header:X-API-Key")
-    assert "password" in caught.value.hint
+    assert str(caught.value.hint).count(" private_key,") == 1
 
 
 @pytest.mark.parametrize("mask", ["***", " *** ", "Bearer ***", "••••••", "*"])
