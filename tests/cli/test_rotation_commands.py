@@ -49,6 +49,7 @@ def test_a_staged_token_is_tested_promoted_taken_back_and_forgotten(
     tested = acme("rotation", "test", "acme", "--json")
     assert (tested.code, tested.json["ok"], tested.json["serial"]) == (0, True, 2)
     assert "401 without credentials" in str(tested.json["steps"])
+    assert "next: outkey rotation start acme" in acme("rotation", "test", "acme").out
     promoted = acme("rotation", "promote", "acme", "--json").json
     assert promoted == {"done": "promoted", "configuration": "acme", "serial": 2}
     status = acme("rotation", "status", "acme", "--json").json
@@ -75,6 +76,9 @@ def test_what_the_api_refuses_is_neither_started_nor_promoted(acme: Terminal) ->
     stage(acme, "wrong-token")
     tested = acme("rotation", "test", "acme", "--json")
     assert (tested.code, tested.json["cause"]) == (1, "invalid_credentials")
+    assert (
+        "next: outkey secret stage acme FIELD" in acme("rotation", "test", "acme").out
+    )
     for step in ("start", "promote"):
         assert error_of(acme("rotation", step, "acme", "--json")) == (
             "rotation_untested"

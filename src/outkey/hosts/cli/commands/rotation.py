@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -34,6 +35,12 @@ PROOFS = {
     True: "the API refuses the previous credentials",
     False: "the API still accepts the previous credentials",
     None: "nothing is proved",
+}
+# What follows a test, by the state that it leaves; a trial goes on by itself.
+STEPS_AFTER_TEST = {
+    "staged": "outkey secret stage {name} FIELD",
+    "tested": "outkey rotation start {name}",
+    "rejected": "outkey secret stage {name} FIELD",
 }
 
 
@@ -119,6 +126,9 @@ def check_next(name: Name, *, as_json: AsJson = False) -> int:
         print_json({**report_facts(report), "serial": serial})
     else:
         print_report(report)
+        step = STEPS_AFTER_TEST.get(str(rotation.status(name)["state"]))
+        if step is not None:
+            print_line("next: " + step.format(name=shlex.quote(name)))
     return report_exit_code(report)
 
 
