@@ -28,7 +28,7 @@ from outkey.sending.core.rotation.credential_sets import (
     SETS,
     CredentialSet,
     CredentialSets,
-    Trial,
+    CredentialTrial,
 )
 from outkey.sending.core.vault.versions import (
     SecretLabel,
@@ -559,7 +559,7 @@ def test_planted_sets_are_shown_with_all_that_a_confirmation_accepts() -> None:
     office = office_with_token()
     planted = SecretState(ORIGIN, parse_reference("env:PLANTED", field="token"))
     made = CredentialSet(2, {"token": planted}, {"username": "mallory"})
-    sets = CredentialSets(newest=2, next=made, trial=Trial(97, 1, 0.0))
+    sets = CredentialSets(newest=2, next=made, trial=CredentialTrial(97, 1, 0.0))
     forged = replace(office.registry.get("acme"), sets=sets)
     assert office.secrets.voucher(forged).differences(forged) == [SETS]
     value, _ = fact_columns(forged, SETS)
