@@ -34,8 +34,8 @@ _REASONS = {
 # What an operator does about each of them, for the check that the usual hint names.
 ADVICE = {
     "backend-unreachable": Text(
-        "Compare the settings of the backend in config/backends.toml with the store, and"
-        " see whether it runs."
+        "Compare the settings of the backend in config/backends.toml with the store,"
+        " and see whether it runs."
     ),
     "backend-sealed": Text(
         "Unseal the store, or wait until its maintenance has ended."
