@@ -148,11 +148,15 @@ def test_a_file_is_checked_again_when_a_connection_is_opened(folder: Path) -> No
 
 @pytest.mark.parametrize("kind", [SecretMissing, BackendUnavailable])
 def test_a_url_that_cannot_be_read_now_may_be_saved(kind: type[OutkeyError]) -> None:
+    read: list[str] = []
+
     def fail(reference: Reference, field: str) -> Secret:
+        read.append(str(reference))
         raise kind(Text("no {reference}", reference=reference), field=field)
 
     named = NamedDatabases(dict, fail, SqliteFiles())
     named.refuse_unusable(OtherDatabase("w", "vault:warehouse#url"))
+    assert read == ["vault:warehouse#url"]
 
 
 def test_a_url_in_an_unknown_store_is_not_saved() -> None:
