@@ -6,7 +6,9 @@ import pytest
 
 from frames import product_frames
 from outkey.foundation.core.errors import OutkeyError
+from outkey.sending.adapters.scripts_locked.link import ScriptTimedOut
 from outkey.sending.adapters.scripts_locked.pool import LockedScripts
+from outkey.sending.core.request.script import ScriptCall
 from outkey.testing.canary import Canaries, find
 from scripts.conftest import body_of, call_of
 
@@ -60,28 +62,38 @@ LEAKS = {
         + body_of("os.write(3, sys._getframe(2).f_locals['tag'] + b'EKeyError 123456')")
     ),
     "forged failure": FORGE + body_of(f"os.write(3, b'F' + {SECRET}.encode())"),
-    "out of time": body_of(f"x = {SECRET}", "while True: pass"),
     "dead": FORGE + body_of(f"x = {SECRET}", "os._exit(0)"),
 }
 
 
-@pytest.mark.parametrize("name", LEAKS)
-def test_no_error_repeats_the_secret(
-    shared: LockedScripts,
-    canary: Canaries,
-    name: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    secret = canary("key")
+def run_failing(scripts: LockedScripts, call: ScriptCall) -> OutkeyError:
+    """Return the error of a script, after a search for its secret."""
+    assert call.secret is not None
+    secret = call.secret.reveal()
     with pytest.raises(OutkeyError) as caught:
-        shared.run(call_of(LEAKS[name], secret, place=name))
+        scripts.run(call)
     said = [*traceback.format_exception(caught.value), repr(caught.value.facts())]
     said += [repr(frame.f_locals) for frame in product_frames(caught.value)]
     assert find("".join(said).encode(), secret) == []
     assert caught.value.__context__ is None
-    assert "123456" not in caught.value.message
+    return caught.value
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_no_error_repeats_the_secret(
+    shared: LockedScripts, canary: Canaries, name: str
+) -> None:
+    error = run_failing(shared, call_of(LEAKS[name], canary("key"), place=name))
+    assert "123456" not in error.message
     if name.startswith("forged"):
-        assert "sent an unexpected message" in caught.value.message
+        assert "sent an unexpected message" in error.message
+
+
+def test_a_timeout_does_not_repeat_the_secret(canary: Canaries) -> None:
+    scripts = LockedScripts(limit=0.1)
+    call = call_of(body_of(f"x = {SECRET}", "while True: pass"), canary("key"))
+    assert isinstance(run_failing(scripts, call), ScriptTimedOut)
+    scripts.close()
 
 
 def test_headers_come_back_as_secrets(shared: LockedScripts, canary: Canaries) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from opcode import opmap
 from pathlib import Path
 
@@ -106,6 +107,13 @@ BAD = {
         f"64 KiB|{SLOW}",
     ),
 }
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[LockedScripts]:
+    made = LockedScripts(LIMIT)
+    yield made
+    made.close()
 
 
 @pytest.mark.parametrize("name", BAD)
