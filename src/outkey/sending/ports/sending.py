@@ -65,6 +65,12 @@ class SecretStores(Protocol):
         Raises SecretMissing, BackendUnknown, BackendUnavailable or PolicyError.
         """
 
+    def recall(self, reference: Reference, field: str, reads: Reads) -> bool:
+        """Add what the cache has to a send's reads, and return whether it has it.
+
+        Asks no store.
+        """
+
     def refuse(self, reference: Reference, field: str) -> None:
         """Raise BackendUnknown or BlockedByPolicy; asks no store."""
 

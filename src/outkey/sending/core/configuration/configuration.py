@@ -144,36 +144,40 @@ class Configuration:
     _views: "dict[int, Configuration]" = attribute(
         default_factory=dict, init=False, compare=False, repr=False
     )
-    # Stored because every request needs them: whether tokens are obtained
-    # automatically, and whether a text in a response means that the token has expired.
+    # Stored because every request needs them: the serial of the credentials that it is
+    # sent with, and the name of what connections are shared within, which is one set of
+    # credentials: a connection proves who we are by the certificate it was opened with.
+    serial: int = attribute(init=False, compare=False, repr=False)
+    partition: str = attribute(init=False, compare=False, repr=False)
+    # Whether tokens are obtained automatically, and whether a text in a response means
+    # that the token has expired.
     fetches_token: bool = attribute(init=False, compare=False, repr=False)
     looks_for_marker: bool = attribute(init=False, compare=False, repr=False)
-    # Whether a secret is in an external store.
+    # Whether a secret is in an external store, and those of them that sending opens.
     uses_stores: bool = attribute(init=False, compare=False, repr=False)
+    external_secrets: tuple[tuple[str, Reference], ...] = attribute(
+        init=False, compare=False, repr=False
+    )
 
     def __post_init__(self) -> None:
+        serial = self.other_set.serial if self.other_set else self.sets.serial
+        object.__setattr__(self, "serial", serial)
+        # No configuration has a name with a line break.
+        partition = f"{self.name}\n{serial}" if self.sets.is_used else self.name
+        object.__setattr__(self, "partition", partition)
         has_session = self.uses_aws_role or self.has_three_legs
         object.__setattr__(self, "fetches_token", self.renews_token or has_session)
         marker = self.sends_token and bool(self.verification.expired_marker)
         object.__setattr__(self, "looks_for_marker", marker)
-        references = (state.reference for state in self.secrets.values())
-        is_external = any(place and place.is_external for place in references)
-        object.__setattr__(self, "uses_stores", is_external)
-
-    @property
-    def serial(self) -> int:
-        """The serial of the credentials that requests are sent with."""
-        return self.other_set.serial if self.other_set else self.sets.serial
-
-    @property
-    def partition(self) -> str:
-        """The name of what connections are shared within: one set of credentials.
-
-        A connection proves who we are by the client certificate that it was opened
-        with.
-        """
-        # No configuration has such a name.
-        return f"{self.name}\n{self.serial}" if self.sets.is_used else self.name
+        external = {
+            name: state.reference
+            for name, state in self.secrets.items()
+            if state.reference is not None and state.reference.is_external
+        }
+        object.__setattr__(self, "uses_stores", bool(external))
+        needed = self.needed_secrets() if external else ()
+        opened = tuple((name, external[name]) for name in needed if name in external)
+        object.__setattr__(self, "external_secrets", opened)
 
     def with_set(self, other: CredentialSet) -> "Configuration":
         """Return this configuration with the credentials of another set.

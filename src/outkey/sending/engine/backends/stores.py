@@ -159,6 +159,15 @@ class CachedStores:
             reads.fields[field] = read, place.field
         return secret
 
+    def recall(self, reference: Reference, field: str, reads: Reads) -> bool:
+        """Add what the cache has to a send's reads, and return whether it has it."""
+        try:
+            key, place = self._find(reference, field)
+        except OutkeyError:
+            return False  # `open` says why
+        read = reads.by_key.get(key) or self._cached(key)
+        return read is not None and reads.add(field, (read, place.field))
+
     def backends(self) -> Backends:
         """Return the backends of the operator's file."""
         return self._ports.settings()
@@ -224,11 +233,12 @@ class CachedStores:
 
     def read(self, key: StoreKey) -> Read:
         """Return a value: from the cache while it is fresh."""
+        cached = self._cached(key)
+        if cached is not None:
+            return cached
         backend = key.backend
         entry = self._own_memory().entries.get(key)
         now = self._ports.clock.monotonic()
-        if entry is not None and now < entry.read_at + backend.cache_seconds:
-            return entry.cached
         try:
             return self._as_read(key, self._fetch_once(key))
         except BackendUnavailable:
@@ -243,6 +253,14 @@ class CachedStores:
             )
         )
         return entry.cached
+
+    def _cached(self, key: StoreKey) -> Read | None:
+        """Return what the cache has, while it is fresh."""
+        entry = self._own_memory().entries.get(key)
+        if entry is None:
+            return None
+        age = self._ports.clock.monotonic() - entry.read_at
+        return entry.cached if age < key.backend.cache_seconds else None
 
     @staticmethod
     def _as_read(key: StoreKey, entry: _Entry) -> Read:

@@ -107,7 +107,8 @@ def exchange(
         refuse_unsendable(configuration)
         context.lockout_guard.refuse_paused(configuration)
         current.refuse_subject()
-        if not configuration.fetches_token:  # else when a token is fetched
+        # Where tokens are fetched, the stores are read then.
+        if configuration.uses_stores and not configuration.fetches_token:
             yield from context.read_stores(configuration)
         response = yield from current.follow_redirects()
         if context.reads is not None and _refuses_secrets(response):
@@ -232,7 +233,8 @@ class Exchange:
         retries = self._limits.retries if request.method in IDEMPOTENT else 0
         self.budget.retry = 0
         while True:
-            yield from self._wait_for_reset()
+            if self._waits_for_reset:
+                yield from self._wait_for_reset()
             if wait := self._context.permit(self._configuration, self._time_left()):
                 yield from self._wait(wait)
             retry = self.budget.retry
@@ -256,9 +258,7 @@ class Exchange:
     def _wait_for_reset(self) -> Steps[None]:
         """Wait until the API permits requests again, or refuse if that is too long."""
         name = self._configuration.name
-        while self._waits_for_reset and (
-            wait := self._context.permits.budget_wait(name)
-        ):
+        while wait := self._context.permits.budget_wait(name):
             if wait >= self._time_left():
                 raise spent_budget(wait, self._context.clock.now() + wait)
             yield from self._wait(wait)
@@ -316,7 +316,8 @@ class Exchange:
                 try:
                     if isinstance(step, Send):
                         budget.expects_challenge = step.expects_challenge
-                        yield from self._wait_for_reset()
+                        if self._waits_for_reset:
+                            yield from self._wait_for_reset()
                         result = yield from transmit(
                             context, configuration, step.request, budget
                         )

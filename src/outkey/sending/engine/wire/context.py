@@ -129,20 +129,25 @@ class SendContext:
         return value
 
     def read_stores(self, configuration: Configuration) -> Steps[None]:
-        """Open the needed secrets of external stores, once for this send.
+        """Read the needed secrets of external stores, once for this send.
 
-        In a thread: all other sends of an event loop would wait for a store that does
-        not respond.
+        What is not in the cache is read in a thread: all other sends of an event loop
+        would wait for a store that does not respond.
         """
-        if self.reads is not None:
-            yield CallInThread(partial(self._open_external, configuration))
+        if self.reads is None:
+            return
+        unknown = [
+            name
+            for name, reference in configuration.external_secrets
+            if self.stores is None
+            or not self.stores().recall(reference, name, self.reads)
+        ]
+        if unknown:
+            yield CallInThread(partial(self._open_all, configuration, unknown))
 
-    def _open_external(self, configuration: Configuration) -> None:
-        for name in configuration.needed_secrets():
-            state = configuration.secrets.get(name)
-            reference = None if state is None else state.reference
-            if reference is not None and reference.is_external:
-                self.open(configuration, name)
+    def _open_all(self, configuration: Configuration, secrets: list[str]) -> None:
+        for name in secrets:
+            self.open(configuration, name)
 
     def repeats_secret(self, configuration: Configuration, response: Response) -> bool:
         """Whether a response repeats a secret of this configuration's requests."""

@@ -49,6 +49,11 @@ class TwoValues:
         reads.fields[field] = read, "token"
         return reads.secret(field)
 
+    def recall(self, reference: Reference, field: str, reads: Reads) -> bool:
+        if self.cached:
+            self.open(reference, field, reads)
+        return bool(self.cached)
+
     def refuse(self, reference: Reference, field: str) -> None:
         """Refuse nothing."""
 
@@ -92,10 +97,14 @@ TRIED: list[FakeWorld] = []
 class WatchedStore(TwoValues):
     """A store that notes whether it was asked in a thread of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_at_hand: bool) -> None:
         super().__init__("old", "old")
+        self.is_at_hand = is_at_hand
         self.is_in_thread = False
         self.asked: list[bool] = []
+
+    def recall(self, reference: Reference, field: str, reads: Reads) -> bool:
+        return self.is_at_hand and super().recall(reference, field, reads)
 
     def open(self, reference: Reference, field: str, reads: Reads | None) -> Secret:
         assert reads is not None
@@ -104,11 +113,8 @@ class WatchedStore(TwoValues):
         return super().open(reference, field, reads)
 
 
-@pytest.mark.parametrize("settings", [{"authentication_type": "bearer"}, OAUTH])
-def test_a_store_that_hangs_holds_up_no_other_send_of_an_event_loop(
-    settings: dict[str, object],
-) -> None:
-    store = WatchedStore()
+def places_of_reads(store: WatchedStore, settings: dict[str, object]) -> list[bool]:
+    """Send a request; return for each read whether it was in a thread of its own."""
     built = configuration(**settings)
     states = {
         name: SecretState(built.binding_of(name), replace(REFERENCE))
@@ -130,7 +136,22 @@ def test_a_store_that_hangs_holds_up_no_other_send_of_an_event_loop(
             runtime = fake.sender.runtime
             result = runtime.perform(step)
             store.is_in_thread = False
-    assert store.asked == [True]
+    return store.asked
+
+
+AUTHENTICATIONS = [{"authentication_type": "bearer"}, OAUTH]
+
+
+@pytest.mark.parametrize("settings", AUTHENTICATIONS)
+def test_a_store_that_hangs_holds_up_no_other_send_of_an_event_loop(
+    settings: dict[str, object],
+) -> None:
+    assert places_of_reads(WatchedStore(is_at_hand=False), settings) == [True]
+
+
+@pytest.mark.parametrize("settings", AUTHENTICATIONS)
+def test_what_is_in_the_cache_needs_no_thread(settings: dict[str, object]) -> None:
+    assert places_of_reads(WatchedStore(is_at_hand=True), settings) == [False]
 
 
 def tokens(fake: FakeWorld) -> list[str]:

@@ -154,6 +154,24 @@ def test_all_fields_of_a_send_come_from_one_read(world: World) -> None:
     assert world.open(reads=Reads()) == "p2"
 
 
+def test_the_cache_recalls_what_is_fresh_and_asks_no_store(world: World) -> None:
+    reads = Reads()
+    assert not world.stores.recall(PASSWORD, "password", reads)
+    world.open()
+    assert world.stores.recall(PASSWORD, "password", reads)
+    assert reads.secret("password").reveal() == "p1"
+    world.clock.advance(60)
+    assert not world.stores.recall(PASSWORD, "password", Reads())
+    assert world.stores.recall(USER, "username", reads), "of one send, from one read"
+    assert world.vault.reads == 1
+
+
+def test_the_cache_recalls_nothing_of_a_backend_that_is_unknown(world: World) -> None:
+    world.open()
+    world.settings = parse_backends("")
+    assert not world.stores.recall(PASSWORD, "password", Reads())
+
+
 def test_settings_that_have_changed_void_what_was_read(world: World) -> None:
     world.open()
     world.vault.change()
