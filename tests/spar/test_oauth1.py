@@ -7,6 +7,7 @@ import http.client
 import json
 import logging
 import re
+import time
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
@@ -105,7 +106,8 @@ def test_another_token_and_no_signature_are_refused(spar: Spar) -> None:
 
 
 def test_a_request_is_accepted_once(spar: Spar) -> None:
-    fixed = client(nonce="once-only-1234567890")
+    # Both in one second: a nonce is used once for each timestamp (RFC 5849 §3.3).
+    fixed = client(nonce="once-only-1234567890", timestamp=str(int(time.time())))
     assert ask(spar, "/oauth1/api", fixed)[0] == 200
     assert "nonce_used" in ask(spar, "/oauth1/api", fixed)[2]
 
