@@ -65,6 +65,9 @@ class SecretStores(Protocol):
         Raises SecretMissing, BackendUnknown, BackendUnavailable or PolicyError.
         """
 
+    def state(self) -> object:
+        """Return an object, another one once settings or values have changed."""
+
     def recall(self, reference: Reference, field: str, reads: Reads) -> bool:
         """Add what the cache has to a send's reads, and return whether it has it.
 

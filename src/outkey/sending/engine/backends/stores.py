@@ -123,6 +123,9 @@ class _Memory:
     flights: dict[StoreKey, _Flight] = field(default_factory=dict)
     slots: dict[Backend, _Slot] = field(default_factory=dict)
     reread_at: dict[StoreKey, float] = field(default_factory=dict)
+    # Another object after each change of the entries, and of the settings below.
+    state: object = field(default_factory=object)
+    settings: Backends | None = None
 
 
 class _Resolved(NamedTuple):
@@ -158,6 +161,15 @@ class CachedStores:
             reads.by_key[key] = read
             reads.fields[field] = read, place.field
         return secret
+
+    def state(self) -> object:
+        """Return an object, another one once settings or values have changed."""
+        memory = self._own_memory()
+        settings = self._ports.settings()
+        if memory.settings is not settings:
+            memory.settings = settings
+            memory.state = object()
+        return memory.state
 
     def recall(self, reference: Reference, field: str, reads: Reads) -> bool:
         """Add what the cache has to a send's reads, and return whether it has it."""
@@ -310,6 +322,7 @@ class CachedStores:
             flight.error = error
         finally:
             with memory.lock:
+                memory.state = object()
                 if flight.entry is not None:
                     if len(memory.entries) >= _MOST_CACHED:
                         memory.entries.clear()

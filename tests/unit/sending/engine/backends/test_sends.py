@@ -22,6 +22,7 @@ from outkey.sending.core.request.assembly import Call
 from outkey.sending.core.request.message import Response
 from outkey.sending.engine.exchange.exchange import exchange
 from outkey.sending.engine.wire.drive import drive
+from outkey.sending.engine.wire.nonces import Nonces
 from outkey.sending.engine.wire.steps import CallInThread
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes.basic import FakeWorld
@@ -49,6 +50,9 @@ class TwoValues:
         reads.fields[field] = read, "token"
         return reads.secret(field)
 
+    def state(self) -> object:
+        return self.cached
+
     def recall(self, reference: Reference, field: str, reads: Reads) -> bool:
         if self.cached:
             self.open(reference, field, reads)
@@ -66,10 +70,11 @@ class TwoValues:
         fresh.fields = dict.fromkeys(reads.fields, (fresh.by_key[KEY], "token"))
         return fresh
 
-    @staticmethod
-    def _read(text: str) -> Read:
+    read_at = 0.0
+
+    def _read(self, text: str) -> Read:
         value = NamedFields({"token": Secret(text)}, "7")
-        return Read(KEY, value, 0.0, cached=True, ms=0)
+        return Read(KEY, value, self.read_at, cached=True, ms=0)
 
 
 def send(store: TwoValues | None, *responses: Response) -> tuple[FakeWorld, Response]:
@@ -213,3 +218,79 @@ def test_nothing_is_sent_while_the_store_gives_no_secret() -> None:
     with pytest.raises(BackendUnknown):
         send(None)
     assert [fake.transport.sent for fake in TRIED[-2:]] == [[], []]
+
+
+class CountedStore(TwoValues):
+    """A store that counts how often its cache was looked into."""
+
+    def __init__(self) -> None:
+        super().__init__("old", "old")
+        self.recalls = 0
+        self.values: object = object()
+
+    def state(self) -> object:
+        return self.values
+
+    def recall(self, reference: Reference, field: str, reads: Reads) -> bool:
+        self.recalls += 1
+        return super().recall(reference, field, reads)
+
+
+class Sends:
+    """Sends with a counted store, one after the other."""
+
+    def __init__(self) -> None:
+        self.store = CountedStore()
+        state = SecretState("https://api.acme.example:443", REFERENCE)
+        self.made = replace(
+            configuration(authentication_type="bearer"), secrets={"token": state}
+        )
+        self.fake = fake_gateway(self.made, responses=[Response(200)] * 9)
+        self.store.read_at = self.fake.clock.monotonic()
+        self.context = replace(
+            self.fake.sender.context,
+            secrets=ReferencedSecrets(stores=lambda: self.store),
+            stores=lambda: self.store,
+        )
+
+    def __call__(self) -> int:
+        """Send, and return how often the cache was looked into by now."""
+        flow = exchange(self.context, Call(self.made, "POST", "/"))
+        drive(flow, self.fake.sender.runtime)
+        return self.store.recalls
+
+
+def test_values_that_did_not_change_are_looked_up_once() -> None:
+    send_once_more = Sends()
+    assert [send_once_more() for _ in range(3)] == [1, 1, 1]
+    events = send_once_more.fake.audit.events
+    intents = [event for event in events if isinstance(event, Intent)]
+    assert [len(intent.sources) for intent in intents] == [1, 1, 1]
+
+
+def test_another_state_of_the_stores_is_looked_up_at_once() -> None:
+    send_once_more = Sends()
+    send_once_more()
+    send_once_more.store.values = object()
+    assert send_once_more() == 2
+
+
+def test_a_value_is_looked_up_again_when_it_has_expired() -> None:
+    send_once_more = Sends()
+    send_once_more()
+    send_once_more.fake.clock.advance(BACKEND.cache_seconds)
+    assert send_once_more() == 2
+
+
+def test_a_changed_configuration_is_looked_up_at_once() -> None:
+    send_once_more = Sends()
+    send_once_more()
+    send_once_more.made = replace(send_once_more.made, notes="changed")
+    assert send_once_more() == 2
+
+
+def test_contexts_with_other_ports_share_nothing() -> None:
+    send_once_more = Sends()
+    send_once_more()
+    send_once_more.context = replace(send_once_more.context, nonces=Nonces())
+    assert send_once_more() == 2

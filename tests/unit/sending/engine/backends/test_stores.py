@@ -172,6 +172,20 @@ def test_the_cache_recalls_nothing_of_a_backend_that_is_unknown(world: World) ->
     assert not world.stores.recall(PASSWORD, "password", Reads())
 
 
+def test_the_state_of_the_stores_changes_with_values_and_settings_alone(
+    world: World,
+) -> None:
+    states = [world.stores.state()]
+    world.open()
+    states.append(world.stores.state())
+    world.open()
+    assert world.stores.state() is states[1]
+    world.settings = parse_backends(TOKEN)
+    states.append(world.stores.state())
+    assert world.stores.state() is states[2]
+    assert len({id(state) for state in states}) == 3
+
+
 def test_settings_that_have_changed_void_what_was_read(world: World) -> None:
     world.open()
     world.vault.change()
