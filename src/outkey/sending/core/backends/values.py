@@ -181,7 +181,6 @@ class Reads:
         self.by_key: dict[StoreKey, Read] = {}
         # The field of the configuration, what it was read from, and its member there.
         self.fields: dict[str, tuple[Read, str]] = {}
-        self._sources: tuple[SecretSource, ...] = ()
 
     def add(self, name: str, source: tuple[Read, str]) -> bool:
         """Add what a field was read from; return False if this send has another read.
@@ -196,11 +195,9 @@ class Reads:
 
     def sources(self) -> tuple[SecretSource, ...]:
         """Return where the secrets come from."""
-        if len(self._sources) != len(self.fields):
-            self._sources = tuple(
-                [self.fields[name][0].source(name) for name in sorted(self.fields)]
-            )
-        return self._sources
+        return tuple(
+            [self.fields[name][0].source(name) for name in sorted(self.fields)]
+        )
 
     def secret(self, name: str) -> Secret:
         """Return the secret that was read for a field of the configuration."""
