@@ -8,6 +8,7 @@ AnswerBroken = ResponseBroken
 BadAnswer = BadResponse
 
 __all__ = [
+    "AccountChanged",
     "AnswerBroken",
     "AuditUnavailable",
     "AuthenticationRequired",
@@ -21,6 +22,8 @@ __all__ = [
     "ConfigError",
     "ConnectTimedOut",
     "ConnectionFailed",
+    "ConnectionMissing",
+    "ConnectionPaused",
     "CursorExpired",
     "DnsFailed",
     "EditConflict",
@@ -70,5 +73,7 @@ __all__ = [
     "TokenEndpointFailed",
     "TokenRefused",
     "UnknownConfiguration",
+    "UnknownConnection",
+    "VariableMissing",
     "WorkerMissing",
 ]

@@ -23,6 +23,10 @@
     │   ├── NoFeed                 a table whose changes are not recorded
     │   ├── CursorExpired          changes that are not stored any more
     │   ├── UnknownConfiguration   no configuration with that name
+    │   ├── ConnectionMissing      the configuration needs one, and none was named
+    │   ├── UnknownConnection      the configuration has no connection with that id
+    │   ├── VariableMissing        a variable of the connection has no value
+    │   ├── AccountChanged         another account than before was connected
     │   └── InactiveConfiguration  it is switched off
     ├── RemoteError            the external system failed
     │   ├── ConnectionFailed       no response; ResponseBroken: a part of one
@@ -36,7 +40,7 @@
     ├── PolicyError            we refused
     │   ├── EgressDenied       ├── RedirectBlocked
     │   ├── RateLimited        ├── TlsBelowFloor
-    │   ├── Paused                 refused too often to be retried
+    │   ├── Paused                 refused too often; ConnectionPaused: one account
     │   ├── TokenRefused           no API token, or none that is valid
     │   ├── ScopeMissing           an API token without the right to this
     │   ├── BlockedByPolicy        a weakness that the operator does not allow
@@ -101,6 +105,11 @@ class Cause(StrEnum):
     SECRET_MISSING = "secret_missing"  # noqa: S105 - the name of a cause
     BACKEND_UNAVAILABLE = "backend_unavailable"
     CONFIGURATION = "configuration"
+    CONNECTION_MISSING = "connection_missing"
+    UNKNOWN_CONNECTION = "unknown_connection"
+    VARIABLE_MISSING = "variable_missing"
+    ACCOUNT_CHANGED = "account_changed"
+    PAUSED = "paused"
     SEALED = "sealed"
     NOT_FOUND = "not_found"
     SERVER_ERROR = "server_error"
@@ -394,6 +403,47 @@ class UnknownConfiguration(ConfigError, code="unknown_configuration"):
     """There is no configuration with that name."""
 
 
+class ConnectionMissing(
+    ConfigError,
+    cause=Cause.CONNECTION_MISSING,
+    hint=(
+        "Name the connection: --connection ID, connection= in Python, or the header"
+        " X-Outkey-Connection."
+    ),
+):
+    """The configuration is used with a connection only, and none was named."""
+
+
+class UnknownConnection(
+    ConfigError,
+    cause=Cause.UNKNOWN_CONNECTION,
+    hint="List the connections: outkey connection list CONFIG",
+):
+    """The configuration has no connection with that id."""
+
+
+class VariableMissing(
+    ConfigError,
+    cause=Cause.VARIABLE_MISSING,
+    hint=(
+        "Enter it: outkey connection update CONFIG ID --set VARIABLE=VALUE. Or connect"
+        " the account again if the provider names the value."
+    ),
+):
+    """A variable of the connection has no value."""
+
+
+class AccountChanged(
+    ConfigError,
+    cause=Cause.ACCOUNT_CHANGED,
+    hint=(
+        "Sign in with the same account as before, or ask for a link that allows"
+        " another one (--allow-other-account)."
+    ),
+):
+    """This is another account than the one that was connected before."""
+
+
 class InvalidRequest(ConfigError, code="invalid_request"):
     """The request to the HTTP interface cannot be read."""
 
@@ -596,6 +646,15 @@ class Paused(
     """Sending is paused: the API has rejected the credentials several times."""
 
 
+class ConnectionPaused(
+    Paused,
+    code="paused",
+    cause=Cause.PAUSED,
+    hint="Resume it: outkey connection resume CONFIG ID",
+):
+    """The connection is paused."""
+
+
 class TokenRefused(
     PolicyError,
     code="unauthorized",
@@ -794,4 +853,25 @@ def resume_hint(name: str) -> Text:
         "Enter the right credentials, or test the configuration; outkey resume {name}"
         " resumes sending with the present ones.",
         name=quote(name),
+    )
+
+
+def paused_connection(
+    configuration: str, connection: str, *, by_operator: bool
+) -> ConnectionPaused:
+    """Return the error for a connection that an operator or refusals have paused."""
+    command = f"{quote(configuration)} {quote(connection)}"
+    if by_operator:
+        hint = Text("Resume it: outkey connection resume {command}", command=command)
+        return ConnectionPaused(hint=hint)
+    return ConnectionPaused(
+        Text(
+            "the connection is paused: the API has rejected its credentials several"
+            " times"
+        ),
+        hint=Text(
+            "Connect the account again, or enter the right credentials; outkey"
+            " connection resume {command} resumes sending with the present ones.",
+            command=command,
+        ),
     )

@@ -4,7 +4,19 @@ import traceback
 
 import pytest
 
-from outkey.foundation.core.errors import ConfigError, drop_tracebacks
+from outkey.foundation.core.errors import (
+    AccountChanged,
+    ConfigError,
+    ConnectionMissing,
+    ConnectionPaused,
+    OutkeyError,
+    Paused,
+    UnknownConnection,
+    VariableMissing,
+    drop_tracebacks,
+    paused_connection,
+)
+from outkey.hosts.cli.printing.output import exit_code_of
 
 
 @drop_tracebacks
@@ -41,3 +53,31 @@ def test_public_methods_of_a_decorated_class_leave_nothing_of_their_errors() -> 
 def test_other_methods_keep_their_errors() -> None:
     with pytest.raises(ValueError, match="planted"):
         Vault()._decrypt("planted-secret")
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "exit_code"),
+    [
+        (ConnectionMissing, "connection_missing", 2),
+        (UnknownConnection, "unknown_connection", 2),
+        (VariableMissing, "variable_missing", 2),
+        (AccountChanged, "account_changed", 2),
+        (ConnectionPaused, "paused", 3),
+    ],
+)
+def test_an_error_about_a_connection_has_a_code_a_cause_and_a_remedy(
+    kind: type[OutkeyError], code: str, exit_code: int
+) -> None:
+    error = kind()
+    assert (error.code, error.cause, exit_code_of(error)) == (code, code, exit_code)
+    assert error.hint
+
+
+@pytest.mark.parametrize("by_operator", [True, False])
+def test_a_paused_connection_is_resumed_by_a_command_that_can_be_copied(
+    *, by_operator: bool
+) -> None:
+    error = paused_connection("my shop", "acme", by_operator=by_operator)
+    assert isinstance(error, Paused)
+    assert "outkey connection resume 'my shop' acme" in error.hint
+    assert ("rejected" in error.message) is not by_operator

@@ -4,7 +4,9 @@ from math import ceil
 
 from outkey.foundation.core.errors import (
     NAME_TAKEN,
+    AccountChanged,
     ConfigError,
+    ConnectionMissing,
     CursorExpired,
     EditConflict,
     HostError,
@@ -25,11 +27,14 @@ from outkey.foundation.core.errors import (
     TlsBelowFloor,
     TokenRefused,
     UnknownConfiguration,
+    UnknownConnection,
+    VariableMissing,
 )
 
 TOO_LARGE = "too_large"  # the reason of an InvalidRequest
 VERSION_DIFFERS = "version-differs"  # the reason of an EditConflict
 _CONFLICTS = (
+    ConnectionMissing,
     EditConflict,
     LineBusy,
     LinePaused,
@@ -37,12 +42,16 @@ _CONFLICTS = (
     RotationNone,
     RotationPending,
     RotationUntested,
+    VariableMissing,
 )
 # The first class that an error belongs to decides.
 _STATUSES: tuple[tuple[type[OutkeyError], int], ...] = (
     (TokenRefused, 401),
     (ScopeMissing, 403),
     (UnknownConfiguration, 404),
+    (UnknownConnection, 404),
+    # Of the connect page, where nothing that is stored conflicts.
+    (AccountChanged, 422),
     (NoFeed, 409),
     (CursorExpired, 410),
     (InvalidRequest, 400),

@@ -8,6 +8,7 @@ from outkey.foundation.core.chart import CHART_HOURS, Chart, ChartColumn
 from outkey.foundation.core.errors import (
     AuditUnavailable,
     ConfigError,
+    ConnectionMissing,
     EgressDenied,
     HeaderConflict,
     InactiveConfiguration,
@@ -17,6 +18,8 @@ from outkey.foundation.core.errors import (
     Sealed,
     SecretMissing,
     SecretRebindRequired,
+    UnknownConnection,
+    VariableMissing,
 )
 from outkey.foundation.core.moments import hour_text
 from outkey.foundation.core.text import Text
@@ -29,6 +32,7 @@ _REFUSALS = frozenset(
     for kind in (
         AuditUnavailable,
         ConfigError,
+        ConnectionMissing,
         EgressDenied,
         HeaderConflict,
         InactiveConfiguration,
@@ -38,6 +42,8 @@ _REFUSALS = frozenset(
         Sealed,
         SecretMissing,
         SecretRebindRequired,
+        UnknownConnection,
+        VariableMissing,
     )
 )
 # The kinds of a chart, the lowest of a column first; a kind names a colour.

@@ -99,7 +99,8 @@ def page_remedy_of(cause: str) -> Text:
 
 def summary_of(cause: str) -> Text:
     """Return why a run ended; an unknown cause is returned with spaces."""
-    if cause in set(Cause):
+    # The label of a pause would not say that the API has rejected the credentials.
+    if cause in set(Cause) - {Cause.PAUSED}:
         return Cause(cause).label
     if cause in FAILURES:
         return FAILURES[cause][0]

@@ -13,8 +13,11 @@ from outkey.administration.core.access.relay import (
     returned_status,
 )
 from outkey.foundation.core.errors import (
+    AccountChanged,
     Cause,
     ConfigError,
+    ConnectionMissing,
+    ConnectionPaused,
     EditConflict,
     EgressDenied,
     InvalidRequest,
@@ -32,6 +35,8 @@ from outkey.foundation.core.errors import (
     TokenEndpointFailed,
     TokenRefused,
     UnknownConfiguration,
+    UnknownConnection,
+    VariableMissing,
     configuration_exists,
 )
 from outkey.sending.core.request.message import Response, ResponseHeaders
@@ -348,6 +353,11 @@ def test_an_encoding_that_was_undone_is_not_named(
         (Sealed(), 503, 503),
         (StorageUnavailable(), 503, 503),
         (SecretMissing(), 422, 409),
+        (ConnectionMissing(), 409, 409),
+        (UnknownConnection(), 404, 404),
+        (VariableMissing(), 409, 409),
+        (AccountChanged(), 422, 422),
+        (ConnectionPaused(), 403, 403),
         (ConfigError(), 422, 409),
         (EditConflict(), 409, 409),
         (LineBusy(), 409, 409),

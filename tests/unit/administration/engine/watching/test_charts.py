@@ -21,6 +21,9 @@ HOUR = 500_000  # 08:00 UTC
         ("paused", "refused"),
         ("audit_unavailable", "refused"),
         ("configuration", "refused"),
+        ("connection_missing", "refused"),
+        ("unknown_connection", "refused"),
+        ("variable_missing", "refused"),
     ],
 )
 def test_an_outcome_is_ok_failed_or_refused_by_us(outcome: str, kind: str) -> None:

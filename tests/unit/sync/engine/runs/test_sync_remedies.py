@@ -2,7 +2,7 @@
 
 import pytest
 
-from outkey.foundation.core.errors import Cause, LineBusy, SecretMissing
+from outkey.foundation.core.errors import Cause, LineBusy, Paused, SecretMissing
 from outkey.foundation.core.text import Text
 from outkey.sending.core.diagnosis.reasons import REMEDIES
 from outkey.sync.core.run.reasons import RUN_FAILURES, rejection_text, sync_failure
@@ -32,6 +32,7 @@ def test_a_cause_has_the_remedy_that_a_test_would_give(word: str, remedy: str) -
 def test_the_words_of_errors_and_of_token_endpoints_are_known() -> None:
     assert summary_of("secret_missing") == Cause.SECRET_MISSING.label
     assert summary_of("line_busy") == LineBusy().message
+    assert summary_of("paused") == Paused().message
     assert summary_of("invalid_client")
     assert summary_of("gap") == RUN_FAILURES["gap"].summary
     assert summary_of("of_another_version") == "of another version"
