@@ -15,7 +15,7 @@ from outkey.sending.core.request.message import percent_encoded
 
 Values = Mapping[str, str | Secret]
 # No spaces inside, so that the braces of JSON and GraphQL are not mistaken for one.
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _QUOTED = re.compile(r"%7B([A-Za-z_][A-Za-z0-9_]*)%7D")  # in the target of a request
 _XML_QUOTES = {'"': "&quot;", "'": "&apos;"}
 ENCODERS: Mapping[BodyFormat | StepFormat, Callable[[str], str]] = {
@@ -33,7 +33,7 @@ CONTENT_TYPES: Mapping[BodyFormat | StepFormat, str] = {
 
 def placeholders_in(*templates: str) -> list[str]:
     """Return the names of the placeholders in templates, each once, in order."""
-    names = [name for text in templates for name in _PLACEHOLDER.findall(text)]
+    names = [name for text in templates for name in PLACEHOLDER.findall(text)]
     return list(dict.fromkeys(names))
 
 
@@ -47,13 +47,13 @@ def fill(template: str, values: Values, body_format: BodyFormat | StepFormat) ->
 
     A value that looks like a placeholder itself is not replaced again.
     """
-    parts = _PLACEHOLDER.split(template.strip())
+    parts = PLACEHOLDER.split(template.strip())
     return _filled(parts, values, ENCODERS[body_format])
 
 
 def fill_text(template: str, values: Values) -> str | Secret:
     """Return a template with its values as they are; a secret only if it has one."""
-    parts = _PLACEHOLDER.split(template)
+    parts = PLACEHOLDER.split(template)
     return _filled(parts, values, str) if len(parts) > 1 else template
 
 
