@@ -189,6 +189,8 @@ def _fill_segment(
     segment: str, values: Values, declared: Collection[str], field: str
 ) -> str:
     """Return a segment with its variables; refuse one that leads elsewhere."""
+    if "{" not in segment:
+        return segment
     names = [name for name in placeholders_in(segment) if name in declared]
     if not names:
         return segment
