@@ -232,7 +232,11 @@ PIECES = st.sampled_from(
         "\u202e",
     ]
 )
-VALUES = st.lists(PIECES | st.characters(), max_size=10).map("".join)
+USUAL = st.sampled_from(["eu1", "a.b", "https://eu1.books.example"])
+VALUES = st.one_of(
+    st.lists(PIECES | st.characters(), max_size=10).map("".join),
+    st.tuples(USUAL, PIECES | st.characters() | st.just("")).map("".join),
+)
 ALLOWED_HOST = re.compile(r"[a-z0-9._-]+\.books\.example|api\.books\.example:8443")
 TEMPLATES = st.sampled_from(
     [
