@@ -7,11 +7,12 @@ from outkey.administration.core.findings.posture import CONFIGURATION_CHECKS, MA
 from outkey.administration.core.policy.policy import ChangesPolicy, Policy
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.choices import Environment
-from outkey.foundation.core.origin import parse_base_url, parse_proxy_url
+from outkey.foundation.core.origin import Location, parse_base_url, parse_proxy_url
 from outkey.foundation.core.text import Text
 from outkey.foundation.core.toml.parsing import parse_toml
 from outkey.sending.core.audit.events import Durability
 from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.connections.return_urls import parse_allowed_url
 from outkey.sending.core.request.proxy import ProxyPolicy
 
 MAX_POLICY = 64 * 1024
@@ -36,6 +37,7 @@ def parse_policy(text: str) -> Policy:
     proxy = ProxyPolicy()
     changes = ChangesPolicy()
     token_days: int | None = None
+    return_urls: tuple[Location, ...] = ()
     for key, value in document.items():
         if key in day_keys:
             days[key] = parse_days(value, key)
@@ -47,10 +49,12 @@ def parse_policy(text: str) -> Policy:
             token_days = _parse_api_tokens(value)
         elif key == "data":
             changes = ChangesPolicy(_parse_data(value))
+        elif key == "connect":
+            return_urls = _parse_connect(value)
         elif key in set(Environment):
             blocking[key] = _parse_blocking(value, key)
         else:
-            sections = ("api_tokens", "audit", "data", "proxy", *Environment)
+            sections = ("api_tokens", "audit", "connect", "data", "proxy", *Environment)
             names = ", ".join([*day_keys, *sections])
             raise ConfigError(
                 Text("the policy has an unknown key"),
@@ -64,6 +68,7 @@ def parse_policy(text: str) -> Policy:
         proxy=proxy,
         changes=changes,
         token_days=token_days,
+        return_urls=return_urls,
     )
 
 
@@ -89,6 +94,29 @@ def _parse_data(section: object) -> int:
             hint=CORRECT_FILE,
         )
     return parse_days(section["changes_days"], place)
+
+
+def _parse_connect(section: object) -> tuple[Location, ...]:
+    """Return the URLs that connect links may return to, or refuse the section."""
+    place = "connect.return_urls"
+    urls = None
+    if isinstance(section, dict) and set(section) == {"return_urls"}:
+        urls = section["return_urls"]
+    if not isinstance(urls, list):
+        raise ConfigError(
+            Text("the section connect of the policy has one key: return_urls, a list"),
+            field=place,
+            hint=CORRECT_FILE,
+        )
+    try:
+        return tuple(parse_allowed_url(url, place) for url in urls)
+    except ConfigError as error:
+        message = Text(
+            "{key} of the policy is invalid: {problem}",
+            key=place,
+            problem=error.message,
+        )
+        raise ConfigError(message, field=place, hint=CORRECT_FILE) from None
 
 
 def _parse_audit(section: object) -> Durability:

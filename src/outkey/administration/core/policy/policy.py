@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from outkey.foundation.core.origin import Location
 from outkey.sending.core.audit.events import Durability
 from outkey.sending.core.request.proxy import ProxyPolicy
 
@@ -27,3 +28,5 @@ class Policy:
     changes: ChangesPolicy = field(default_factory=ChangesPolicy)
     # How long a new API token may be valid, in days; None for ever.
     token_days: int | None = None
+    # Where a browser may go after connecting an account: there, or below.
+    return_urls: tuple[Location, ...] = ()

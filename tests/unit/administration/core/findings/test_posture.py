@@ -462,6 +462,14 @@ def test_all_that_the_policy_blocks_is_named_at_once() -> None:
         ("[data]\nchanges_days = 0", "data.changes_days"),
         ("[data]\nchanges_days = 9\nmore = 1", "data.changes_days"),
         ("[api_tokens]\nlongest_days = 9\nmore = 1", "api_tokens.longest_days"),
+        ("connect = 1", "connect.return_urls"),
+        ("[connect]", "connect.return_urls"),
+        ("[connect]\nreturn_urls = []\nmore = 1", "connect.return_urls"),
+        ('[connect]\nreturn_urls = "https://a.example"', "connect.return_urls"),
+        ("[connect]\nreturn_urls = [1]", "connect.return_urls"),
+        ('[connect]\nreturn_urls = ["a.example"]', "connect.return_urls"),
+        ('[connect]\nreturn_urls = ["https://a.example/?b"]', "connect.return_urls"),
+        ('[connect]\nreturn_urls = ["https://a.example/.."]', "connect.return_urls"),
     ],
 )
 def test_a_policy_that_is_not_understood_is_refused(text: str, field: str) -> None:
@@ -490,6 +498,16 @@ def test_the_policy_limits_api_tokens() -> None:
     assert parse_policy("[api_tokens]\nlongest_days = 90").token_days == 90
     assert parse_policy("[data]\nchanges_days = 7").changes.days == 7
     assert parse_policy("").changes.days == 30
+
+
+def test_the_policy_names_where_connect_links_may_return() -> None:
+    assert parse_policy("").return_urls == ()
+    assert parse_policy("[connect]\nreturn_urls = []").return_urls == ()
+    text = (
+        '[connect]\nreturn_urls = ["https://app.example/settings/", "http://b.example"]'
+    )
+    urls = [str(location) for location in parse_policy(text).return_urls]
+    assert urls == ["https://app.example/settings", "http://b.example"]
 
 
 def test_the_policy_is_a_file_and_a_variable_decides_about_retention(
