@@ -41,6 +41,7 @@ class ConfigurationRowsContract(ABC):
             "environment": "test",
             "network": "internal",
             "active": False,
+            "owner": "north",
             "notes": "two\nlines",
             "authentication_type": "bearer",
             "no_auth_reason": "internal",
@@ -147,7 +148,13 @@ class ConfigurationRowsContract(ABC):
         first, second = rows.summaries()
         assert (first.name, second.name) == ("a", "b")
         assert first == Summary(
-            "a", "https://contract.example", "none", "production", "public", Health()
+            "a",
+            "https://contract.example",
+            "none",
+            "production",
+            "public",
+            "",
+            Health(),
         )
 
     def test_a_deleted_row_takes_its_lines_and_secrets_along_and_no_others(

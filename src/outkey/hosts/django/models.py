@@ -27,6 +27,10 @@ class Configuration(models.Model):
     environment = models.CharField(max_length=20)
     network = models.CharField(max_length=20)
     active = models.BooleanField(default=True)
+    # The default is for processes of an older version.
+    owner = models.CharField(
+        max_length=200, blank=True, default="", db_default="", db_index=True
+    )
     authentication_type = models.CharField(max_length=20)
     settings = models.JSONField(default=dict)
     # What lists show without reading header rows or secrets.

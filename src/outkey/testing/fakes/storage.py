@@ -181,6 +181,7 @@ class MemoryConfigurationRows:
                 str(row.settings["authentication_type"]),
                 str(row.settings["environment"]),
                 str(row.settings["network"]),
+                str(row.settings["owner"]),
                 row.health,
             )
             for name, row in sorted(self.rows.items())

@@ -49,6 +49,7 @@ class ListedConfigurationSchema(Schema):
     authentication_type: str = Field(examples=["bearer"])
     environment: str = Field(examples=["production"])
     network: str = Field(examples=["public"])
+    owner: str = Field(examples=[""], description="Empty: shared by all owners.")
     status: str = Field(examples=["working"])
     last_verified_at: datetime | None = Field(examples=["2026-03-01T09:30:00Z"])
 

@@ -177,6 +177,7 @@ def _summary_of_row(row: Configuration) -> Summary:
         authentication_type=row.authentication_type,
         environment=row.environment,
         network=row.network,
+        owner=row.owner,
         health=health_of(row),
     )
 

@@ -48,12 +48,20 @@ _CHECKED = (
     "environment",
     "network",
     "active",
+    "owner",
     "authentication_type",
     "settings",
     "refused",
 )
 # What has a column of its own; the other settings are in one JSON document.
-_COLUMNS = ("base_url", "environment", "network", "active", "authentication_type")
+_COLUMNS = (
+    "base_url",
+    "environment",
+    "network",
+    "active",
+    "owner",
+    "authentication_type",
+)
 _SUMMARY = Summary._fields[:-1]
 # Whether a test is current is stored as the revision that it tested.
 _HEALTH = tuple(known.name for known in fields(Health) if known.name != "current")

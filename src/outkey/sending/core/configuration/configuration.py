@@ -86,6 +86,7 @@ class Configuration:
     environment: choices.Environment
     network: choices.Network
     active: bool
+    owner: str  # whose users and tokens may use it; "" for all owners
     notes: str
     preset: str
     preset_day: date | None

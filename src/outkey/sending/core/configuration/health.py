@@ -233,6 +233,7 @@ class Summary(NamedTuple):
     authentication_type: str
     environment: str
     network: str
+    owner: str
     health: Health
 
 

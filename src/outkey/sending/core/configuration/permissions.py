@@ -28,6 +28,7 @@ _ADD = Text("you may not add configurations")
 _CHANGE = Text("you may not change configurations")
 _SECRET = Text("you may not enter or clear secrets")
 _DESTINATION = Text("you may not change where secrets are sent, or how")
+_OWNER = Text("you may not change whose users and API tokens use stored secrets")
 _OTHER_TLS = Text("saved secrets are not used with unsaved TLS settings")
 _OTHER_TLS_HINT = Text(
     "Enter the secret again for this test, or save the TLS settings first."
@@ -43,6 +44,7 @@ RULES: Mapping[str, Permission | None] = {
     "environment": None,  # what the system is used for; requests stay the same
     "network": None,  # `_widens_network` looks at it
     "active": None,  # requests are sent or not, but never elsewhere
+    "owner": Permission.SET_SECRET,  # other users and tokens would use the secrets
     "notes": None,
     "preset": None,  # for information only
     "preset_day": None,
@@ -268,7 +270,8 @@ def _guarded_changes(
     for path in {**before, **after}:
         rule = RULES.get(path, Permission.SET_SECRET)
         if rule is Permission.SET_SECRET and before.get(path) != after.get(path):
-            yield Requirement(Permission.SET_SECRET, path, _DESTINATION)
+            message = _OWNER if path == "owner" else _DESTINATION
+            yield Requirement(Permission.SET_SECRET, path, message)
     if _leads_tokens_elsewhere(stored, edited):
         yield Requirement(Permission.SET_SECRET, "base_url", _DESTINATION)
 

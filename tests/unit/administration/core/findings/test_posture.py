@@ -338,7 +338,7 @@ def test_a_command_in_a_hint_has_the_name_of_the_configuration() -> None:
 def test_doctor_and_monitoring_agree_on_how_near_a_certificate_ends(hours: int) -> None:
     health = saw(certificate_ends=NOW + hours * 3600)
     ids = [finding.id for finding in configuration_posture(subject(health=health))]
-    summary = Summary("acme", "https://a.example", "bearer", "", "", health)
+    summary = Summary("acme", "https://a.example", "bearer", "", "", "", health)
     kinds = [condition.kind for condition in health_conditions(summary, NOW)]
     ended = {"S-certificate-ends-0": "P-certificate-1"}
     assert ids == [

@@ -45,7 +45,7 @@ def entry(
 ) -> AttentionEntry:
     health = Health(**facts)  # type: ignore[arg-type]  # as a test writes them
     summary = Summary(
-        name, "https://a.example", "bearer", "production", "public", health
+        name, "https://a.example", "bearer", "production", "public", "", health
     )
     return AttentionEntry(summary, status, notice)
 

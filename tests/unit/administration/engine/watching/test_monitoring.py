@@ -372,7 +372,7 @@ def test_a_habit_keeps_a_week_and_comes_back_from_json() -> None:
 def listed(**health: object) -> Summary:
     known = Health(NOW, NOW, current=True)
     made = replace(known, **health)  # type: ignore[arg-type]
-    return Summary("acme", "https://a", "bearer", "test", "public", made)
+    return Summary("acme", "https://a", "bearer", "test", "public", "", made)
 
 
 TODAY = datetime.fromtimestamp(NOW, UTC).date()

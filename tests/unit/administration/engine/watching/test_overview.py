@@ -18,7 +18,7 @@ WORKING = Health(NOW, NOW, "", current=True)
 
 
 def summary(name: str, health: Health = WORKING, url: str = "https://a") -> Summary:
-    return Summary(name, url, "bearer", "production", "public", health)
+    return Summary(name, url, "bearer", "production", "public", "", health)
 
 
 def recommended(

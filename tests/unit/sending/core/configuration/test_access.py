@@ -100,6 +100,7 @@ OTHER: dict[str, object] = {
     "environment": "test",
     "network": "internal",
     "active": False,
+    "owner": "another",
     "notes": "changed",
     "preset": "another",
     "preset_day": date(2031, 1, 1),

@@ -3,7 +3,7 @@
 from functools import partial
 
 from outkey.foundation.core.fields import choices
-from outkey.foundation.core.fields.field_kinds import Field, Kind, Tab
+from outkey.foundation.core.fields.field_kinds import Audited, Field, Kind, Tab
 
 general = partial(Field, Tab.GENERAL)
 
@@ -48,6 +48,19 @@ FIELDS: tuple[Field, ...] = (
         Kind.FLAG,
         default=True,
         help="Whether requests may be sent.",
+    ),
+    general(
+        "owner",
+        "Owner",
+        Kind.TEXT,
+        maximum=200,
+        rare=True,
+        audited=Audited.WHOLE,
+        help=(
+            "Whose configuration it is, such as the name of a team: users and API"
+            " tokens that are limited to owners see only theirs. Empty: shared by all"
+            " owners."
+        ),
     ),
     general(
         "notes",
