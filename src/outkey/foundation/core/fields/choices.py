@@ -55,6 +55,14 @@ class Network(Choice):
     INTERNAL = "internal", "Internal trusted network"
 
 
+class Connections(Choice):
+    """Whether accounts of others are connected under a configuration."""
+
+    NONE = "none", "None"
+    OPTIONAL = "optional", "Beside the own account"
+    REQUIRED = "required", "Instead of an own account"
+
+
 class TokenSourceKind(Choice):
     """Where a token comes from."""
 

@@ -122,6 +122,7 @@ class Tab(StrEnum):
     TLS = "TLS"
     PROXY = "Proxy"
     LIMITS = "Limits"
+    CONNECTIONS = "Connections"
     VERIFICATION = "Verification"
 
 

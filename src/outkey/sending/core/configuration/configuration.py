@@ -23,6 +23,11 @@ from outkey.foundation.core.origin import (
 from outkey.foundation.core.script_syntax import asks_for_secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.aws_checks import refuse_odd_aws
+from outkey.sending.core.configuration.connect_settings import (
+    CLIENT_ID,
+    is_secret_of_account,
+    refuse_odd_connections,
+)
 from outkey.sending.core.configuration.custom_rows import (
     ROW_KINDS,
     CustomHeader,
@@ -47,6 +52,7 @@ from outkey.sending.core.configuration.secret_state import SecretState, successo
 from outkey.sending.core.configuration.sections import (
     AssertionSettings,
     AwsSettings,
+    ConnectSettings,
     CsrfSettings,
     Limits,
     LoginSettings,
@@ -57,6 +63,7 @@ from outkey.sending.core.configuration.sections import (
     TlsSettings,
     Verification,
 )
+from outkey.sending.core.connections.connection import Connection, account_name
 from outkey.sending.core.request.headers import (
     check_name,
     check_value,
@@ -110,6 +117,8 @@ class Configuration:
     rotation: RotationSettings
     proxy: ProxySettings
     tls: TlsSettings
+    connections: choices.Connections
+    connect: ConnectSettings
     limits: Limits
     verification: Verification
     headers: tuple[CustomHeader, ...]
@@ -142,6 +151,11 @@ class Configuration:
     # With other credentials: which set they are, and the configuration as it is stored.
     other_set: CredentialSet | None = attribute(default=None, compare=False, repr=False)
     stored: "Configuration | None" = attribute(default=None, compare=False, repr=False)
+    # With an account: which one it is, and the configuration without it.
+    connection: Connection | None = attribute(default=None, compare=False)
+    unconnected: "Configuration | None" = attribute(
+        default=None, compare=False, repr=False
+    )
     _views: "dict[int, Configuration]" = attribute(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -149,6 +163,8 @@ class Configuration:
     # sent with, and the name of what connections are shared within, which is one set of
     # credentials: a connection proves who we are by the certificate it was opened with.
     serial: int = attribute(init=False, compare=False, repr=False)
+    # What limits, pauses and clocks are counted by: its name, or that of the account.
+    account: str = attribute(init=False, compare=False, repr=False)
     partition: str = attribute(init=False, compare=False, repr=False)
     # Whether tokens are obtained automatically, and whether a text in a response means
     # that the token has expired.
@@ -163,6 +179,10 @@ class Configuration:
     def __post_init__(self) -> None:
         serial = self.other_set.serial if self.other_set else self.sets.serial
         object.__setattr__(self, "serial", serial)
+        account = self.name
+        if self.connection is not None:
+            account = account_name(self.connection.configuration, self.connection.id)
+        object.__setattr__(self, "account", account)
         # No configuration has a name with a line break.
         partition = f"{self.name}\n{serial}" if self.sets.is_used else self.name
         object.__setattr__(self, "partition", partition)
@@ -217,6 +237,57 @@ class Configuration:
             other_set=other,
             stored=self,
         )
+
+    def with_connection(
+        self, connection: Connection, secrets: Mapping[str, SecretState]
+    ) -> "Configuration":
+        """Return this configuration with an account and the secrets of that account.
+
+        What the account lacks is missing: another one's credentials are never used.
+        """
+        connect = self.connect
+        username = self.username if "username" in connect.shared else None
+        client_id = self.oauth2.client_id
+        if CLIENT_ID in connect.own:
+            client_id = connection.client_id
+        return replace(
+            self,
+            active=self.active and connection.active,
+            username=connection.username if username is None else username,
+            oauth2=replace(self.oauth2, client_id=client_id),
+            secrets={
+                **{
+                    name: state
+                    for name, state in self.secrets.items()
+                    if not self.is_of_account(name)
+                },
+                **{
+                    name: state
+                    for name, state in secrets.items()
+                    if self.is_of_account(name)
+                },
+            },
+            sets=ONE_SET,
+            other_set=None,
+            stored=None,
+            connection=connection,
+            unconnected=self,
+        )
+
+    @property
+    def connection_id(self) -> str:
+        """The id of the account; empty for the configuration's own."""
+        return self.connection.id if self.connection else ""
+
+    def is_of_account(self, secret: str) -> bool:
+        """Whether each connection has a secret of this name of its own."""
+        return is_secret_of_account(secret, self.connect)
+
+    def holder_of(self, secret: str) -> "Configuration":
+        """Return whose secret it is: that of the account, or the configuration's."""
+        if self.unconnected is None or self.is_of_account(secret):
+            return self
+        return self.unconnected
 
     @property
     def paused(self) -> bool:
@@ -700,6 +771,7 @@ SECTIONS = {
     "aws": AwsSettings,
     "csrf": CsrfSettings,
     "rotation": RotationSettings,
+    "connect": ConnectSettings,
     "proxy": ProxySettings,
     "tls": TlsSettings,
     "limits": Limits,
@@ -764,6 +836,7 @@ def build(  # noqa: PLR0913 - rows of three kinds, and secrets in two forms
     _refuse_nameless_client(parsed)
     refuse_odd_aws(parsed)
     refuse_unusable_oauth1(parsed)
+    refuse_odd_connections(parsed)
     _check_csrf(parsed)
     for header in (*headers, *token_headers):
         check_name(header.key, field="headers")

@@ -13,6 +13,7 @@ from outkey.sending.core.configuration.field_tables import (
     authentication,
     aws,
     connection,
+    connections,
     csrf,
     general,
     login,
@@ -34,6 +35,7 @@ FIELDS: tuple[Field, ...] = (
     *csrf.FIELDS,
     *rotation.FIELDS,
     *connection.FIELDS,
+    *connections.FIELDS,
     *verification.FIELDS,
 )
 

@@ -162,6 +162,10 @@ RULES: Mapping[str, Permission | None] = {
     # Which proxy forwards the requests, and our account there.
     "proxy.url": Permission.SET_SECRET,
     "proxy.username": Permission.SET_SECRET,
+    # Whose credentials a request is sent with.
+    "connections": Permission.SET_SECRET,
+    "connect.shared": Permission.SET_SECRET,
+    "connect.own": Permission.SET_SECRET,
     # How long, how often and how much, at the same origin.
     "limits.connect_timeout": None,
     "limits.read_timeout": None,

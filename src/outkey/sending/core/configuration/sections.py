@@ -216,6 +216,14 @@ class RotationSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectSettings:
+    """What connections share with their configuration, and what they have alone."""
+
+    shared: tuple[str, ...]  # secrets of an account that are the configuration's
+    own: tuple[str, ...]  # what else each connection has for itself
+
+
+@dataclass(frozen=True, slots=True)
 class ProxySettings:
     """The Proxy tab: the proxy that requests go through; none without a URL."""
 

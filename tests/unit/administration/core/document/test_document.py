@@ -14,6 +14,7 @@ from outkey.sending.core.configuration.fields import BY_PATH, FIELDS
 from outkey.sending.core.configuration.sections import (
     AssertionSettings,
     AwsSettings,
+    ConnectSettings,
     CsrfSettings,
     Limits,
     LoginSettings,
@@ -314,6 +315,7 @@ def test_the_table_and_the_configuration_name_the_same_fields() -> None:
         "aws": AwsSettings,
         "login": LoginSettings,
         "csrf": CsrfSettings,
+        "connect": ConnectSettings,
         "proxy": ProxySettings,
         "rotation": RotationSettings,
         "tls": TlsSettings,
@@ -331,6 +333,7 @@ def test_the_table_and_the_configuration_name_the_same_fields() -> None:
         - {"secrets", "base", "record", "version", "revision", "refused", "paused_at"}
         - {"voucher", "script_is_vouched", "former_names", "is_proved", "accepted_at"}
         - {"seen_voucher", "sets", "other_set", "stored", "was_accepted"}
+        - {"connection", "unconnected"}
     )
     assert from_table == (top | nested) - set(sections)
 
