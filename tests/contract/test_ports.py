@@ -94,6 +94,7 @@ from outkey.testing.contracts_registry import RegistryContract
 from outkey.testing.contracts_state import PermitsContract, StateRowsContract
 from outkey.testing.contracts_storage import (
     ConfigurationRowsContract,
+    ConnectionRowsContract,
     KeyRowsContract,
     LineRowsContract,
     SecretRowsContract,
@@ -318,6 +319,11 @@ class TestCheckpointFile(CheckpointsContract):
 
 
 class TestMemoryConfigurationRows(ConfigurationRowsContract):
+    def make(self) -> Storage:
+        return memory_storage()
+
+
+class TestMemoryConnectionRows(ConnectionRowsContract):
     def make(self) -> Storage:
         return memory_storage()
 

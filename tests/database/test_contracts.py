@@ -26,6 +26,7 @@ from outkey.testing.contracts_registry import RegistryContract
 from outkey.testing.contracts_state import PermitsContract, StateRowsContract
 from outkey.testing.contracts_storage import (
     ConfigurationRowsContract,
+    ConnectionRowsContract,
     KeyRowsContract,
     LineRowsContract,
     SecretRowsContract,
@@ -191,6 +192,12 @@ def storage() -> Storage:
 
 @pytest.mark.usefixtures("database")
 class TestDjangoConfigurationRows(ConfigurationRowsContract):
+    def make(self) -> Storage:
+        return storage()
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoConnectionRows(ConnectionRowsContract):
     def make(self) -> Storage:
         return storage()
 

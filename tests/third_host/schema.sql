@@ -7,7 +7,11 @@ CREATE TABLE IF NOT EXISTS configuration (
     current INTEGER NOT NULL, needs_person INTEGER NOT NULL,
     base_url TEXT NOT NULL, authentication_type TEXT NOT NULL,
     environment TEXT NOT NULL, network TEXT NOT NULL,
-    settings TEXT NOT NULL, headers TEXT NOT NULL, health TEXT NOT NULL
+    owner TEXT NOT NULL,
+    settings TEXT NOT NULL, headers TEXT NOT NULL, health TEXT NOT NULL,
+    -- Of a connection: that of its configuration, and its own.
+    parent TEXT REFERENCES configuration ON DELETE CASCADE,
+    connection_id TEXT, connection_state TEXT, connection TEXT
 ) STRICT;
 
 CREATE TABLE IF NOT EXISTS line (

@@ -14,6 +14,7 @@ from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.health import Health, Summary
 from outkey.sending.core.configuration.rows import ConfigurationRow
+from outkey.sending.core.connections.connection import Connection, ConnectionQuery
 from outkey.sending.core.vault.envelope import (
     TokenRow,
     key_name_of,
@@ -31,7 +32,7 @@ IN_LIST = "({0} IN (SELECT value FROM json_each(:{0}s)) OR :{0}s IS NULL)"
 NAMES = IN_LIST.format("name")
 RECORDS = IN_LIST.format("record")
 KEYS = IN_LIST.format("key")
-LISTED = ("base_url", "authentication_type", "environment", "network")
+LISTED = ("base_url", "authentication_type", "environment", "network", "owner")
 COMPARED = ("record", "field", "version", "origin", "label", "sealed")
 CHANGED = ("label", "sealed", "key_name")
 
@@ -47,8 +48,28 @@ class ConfigurationTable(Table):
         lock: bool = False,
     ) -> list[ConfigurationRow]:
         where = f"{NAMES} AND {RECORDS}"
+        if names is None and records is None:
+            where = "parent IS NULL"
         query = f"SELECT * FROM configuration WHERE {where} ORDER BY name"
         rows = self.database.rows(query, names=names, records=records)
+        return [configuration_row(row) for row in rows]
+
+    def connections(
+        self, configuration: str, query: ConnectionQuery
+    ) -> list[ConfigurationRow]:
+        rows = self.database.rows(
+            "SELECT * FROM configuration WHERE parent = :parent"
+            " AND connection_id > :after AND connection_id GLOB :prefix"
+            " AND (:owner IS NULL OR owner = :owner)"
+            " AND (:state IS NULL OR connection_state = :state)"
+            " ORDER BY connection_id LIMIT :limit",
+            parent=configuration,
+            after=query.after,
+            prefix=f"{query.prefix}*",  # no id has a character that GLOB reads
+            owner=query.owner,
+            state=query.state,
+            limit=query.limit,
+        )
         return [configuration_row(row) for row in rows]
 
     def swap(
@@ -60,9 +81,10 @@ class ConfigurationTable(Table):
 
     def summaries(self) -> list[Summary]:
         rows = self.database.rows(
-            f"SELECT name, {', '.join(LISTED)}, health FROM configuration ORDER BY name"
+            f"SELECT name, {', '.join(LISTED)}, health FROM configuration"
+            " WHERE parent IS NULL ORDER BY name"
         )
-        return [Summary._make((*row[:5], health_of(row["health"]))) for row in rows]
+        return [Summary._make((*row[:-1], health_of(row["health"]))) for row in rows]
 
 
 class LineTable(Table):
@@ -261,10 +283,15 @@ def stamp_of(row: ConfigurationRow) -> dict[str, object]:
 
 def configuration_columns(row: ConfigurationRow) -> dict[str, object]:
     """Return the columns of a configuration; what lists show is in its settings too."""
-    listed = {name: row.settings[name] for name in LISTED}
+    listed = {name: row.settings.get(name, "") for name in LISTED}
     columns = asdict(row) | stamp_of(row) | listed
     del columns["odd"]  # of reading it
     del columns["seen_voucher"]  # of the home, not of the database
+    if row.connection is not None:
+        columns["owner"] = row.connection.owner
+        columns["parent"] = row.connection.configuration
+        columns["connection_id"] = row.connection.id
+        columns["connection_state"] = row.connection_state
     return columns
 
 
@@ -278,6 +305,7 @@ def configuration_row(row: Row) -> ConfigurationRow:
         settings=json.loads(row["settings"]),
         headers=tuple(CustomHeader(**header) for header in json.loads(row["headers"])),
         health=health_of(row["health"]),
+        connection=row["connection"] and Connection(**json.loads(row["connection"])),
     )
 
 

@@ -4,13 +4,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
+from typing import Any
 from uuid import uuid4
 
 from outkey.foundation.core.text import NO_TEXT, build_text
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.health import Health, Summary
-from outkey.sending.core.configuration.rows import ConfigurationRow, new_row
+from outkey.sending.core.configuration.rows import (
+    ConfigurationRow,
+    new_connection_row,
+    new_row,
+)
+from outkey.sending.core.connections.connection import (
+    Connection,
+    ConnectionQuery,
+    ConnectionState,
+    connection_record,
+)
 from outkey.sending.core.vault.envelope import Envelope, secret_place
 from outkey.sending.core.vault.versions import SecretLabel, SecretVersion
 from outkey.sending.core.vault.voucher import voucher_place
@@ -175,6 +186,124 @@ class ConfigurationRowsContract(ABC):
         assert [line.name for line in storage.lines.find()] == ["of other"]
         assert storage.secrets.read([stored.record]) == []
         assert len(storage.secrets.read([other.record])) == 1
+
+
+class ConnectionRowsContract(ABC):
+    """The promises of every table of configurations about connections."""
+
+    @abstractmethod
+    def make(self) -> Storage:
+        """Return empty rows."""
+
+    def stored(self, *ids: str) -> tuple[Storage, ConfigurationRow]:
+        """Return rows with a configuration and its connections."""
+        storage = self.make()
+        owner = _connected_row("contract")
+        storage.configurations.swap(None, owner)
+        for name in ids:
+            assert storage.configurations.swap(None, _account(owner, name))
+        return storage, owner
+
+    def test_every_fact_of_a_connection_comes_back(self) -> None:
+        storage, owner = self.stored()
+        connection = Connection(
+            id="acme:7",
+            configuration=owner.record,
+            owner="north",
+            username="ann",
+            client_id="client",
+            variables={"region": "eu1"},
+            active=False,
+            created_at=1.5,
+            connected_at=2.5,
+            last_used_at=3.5,
+        )
+        made = _account(owner, "acme:7")
+        health = replace(made.health, active=False)
+        stored = replace(made, connection=connection, health=health)
+        assert storage.configurations.swap(None, stored)
+        assert storage.configurations.find(names=[stored.name]) == [stored]
+        assert storage.configurations.find(records=[stored.record]) == [stored]
+
+    def test_lists_of_configurations_have_no_connections(self) -> None:
+        storage, owner = self.stored("a", "b")
+        assert [row.name for row in storage.configurations.find()] == [owner.name]
+        assert [row.name for row in storage.configurations.summaries()] == [owner.name]
+
+    def test_an_id_is_stored_once_in_a_configuration(self) -> None:
+        storage, owner = self.stored("a")
+        other = _connected_row("other")
+        storage.configurations.swap(None, other)
+        assert not storage.configurations.swap(None, _account(owner, "a"))
+        assert storage.configurations.swap(None, _account(owner, "A"))
+        assert storage.configurations.swap(None, _account(other, "a"))
+
+    def test_connections_are_listed_by_code_points_and_page_by_page(self) -> None:
+        ids = ["Z", "a", "~".join("ab"), "a.b", "a-b", "B", "10", "9", "ab"]
+        storage, owner = self.stored(*ids)
+        assert _listed(storage, owner) == sorted(ids)
+        assert _listed(storage, owner, limit=4) == sorted(ids)[:4]
+        after = sorted(ids)[3]
+        assert _listed(storage, owner, after=after, limit=4) == sorted(ids)[4:8]
+        assert _listed(storage, owner, prefix="a") == ["a", "a-b", "a.b", "ab", "a~b"]
+
+    def test_connections_are_found_by_owner_and_state(self) -> None:
+        storage, owner = self.stored()
+        needs = Health(needs_secret=True)
+        rows = {
+            "new": (None, Health(), True),
+            "working": (1.0, Health(), True),
+            "secret": (1.0, needs, True),
+            "consent": (1.0, Health(needs_person=True), True),
+            "refused": (1.0, Health(refused=5, paused_at=2.0), True),
+            "paused": (None, needs, False),
+        }
+        for name, (connected_at, health, active) in rows.items():
+            made = _account(owner, name)
+            assert made.connection is not None
+            changed = replace(
+                made.connection,
+                connected_at=connected_at,
+                active=active,
+                owner=name[:1],
+            )
+            row = replace(
+                made, connection=changed, health=replace(health, active=active)
+            )
+            assert storage.configurations.swap(None, row)
+        found = {
+            state: _listed(storage, owner, state=state) for state in ConnectionState
+        }
+        assert found == {
+            ConnectionState.NEW: ["new"],
+            ConnectionState.WORKING: ["working"],
+            ConnectionState.NEEDS_PERSON: ["consent", "secret"],
+            ConnectionState.PAUSED: ["paused", "refused"],
+        }
+        assert _listed(storage, owner, owner="p") == ["paused"]
+
+    def test_secrets_of_connections_are_apart_and_go_with_them(self) -> None:
+        storage, owner = self.stored("a", "b")
+        one, two = storage.configurations.connections(owner.record, ConnectionQuery())
+        for row in (owner, one, two):
+            assert storage.secrets.swap(None, _version(row.record, "token"))
+        (version,) = storage.secrets.read([two.record], "token")
+        assert version == _version(two.record, "token")
+        records = {
+            version.place.record for version in storage.secrets.sealed_by_others("", 9)
+        }
+        assert records == {owner.record, one.record, two.record}
+        with storage.database.transaction():
+            assert storage.configurations.swap(one, None)
+        assert storage.secrets.read([one.record]) == []
+        assert len(storage.secrets.read([owner.record, two.record])) == 2
+
+    def test_a_deleted_configuration_takes_its_connections_along(self) -> None:
+        storage, owner = self.stored("a", "b")
+        with storage.database.transaction():
+            (locked,) = storage.configurations.find(names=["contract"], lock=True)
+            assert storage.configurations.swap(locked, None)
+        assert _listed(storage, owner) == []
 
 
 class LineRowsContract(ABC):
@@ -429,6 +558,22 @@ def contract_configuration() -> Configuration:
 
 def _row(name: str) -> ConfigurationRow:
     return new_row(replace(contract_configuration(), name=name), uuid4().hex)
+
+
+def _connected_row(name: str) -> ConfigurationRow:
+    values = {"base_url": "https://contract.example", "connections": "optional"}
+    return new_row(build(name, values), uuid4().hex)
+
+
+def _account(owner: ConfigurationRow, name: str) -> ConfigurationRow:
+    record = connection_record(uuid4().hex, owner.record, name)
+    connection = Connection(name, owner.record)
+    return new_connection_row(owner.configuration({}), connection, record, {})
+
+
+def _listed(storage: Storage, parent: ConfigurationRow, **query: Any) -> list[str]:  # noqa: ANN401
+    rows = storage.configurations.connections(parent.record, ConnectionQuery(**query))
+    return [row.connection.id for row in rows if row.connection is not None]
 
 
 def _line(

@@ -9,13 +9,29 @@ from uuid import uuid4
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from outkey.hosts.django.rows.columns import DayField, RecordField, tolerate_odd_values
+from outkey.hosts.django.rows.columns import (
+    CodePointField,
+    DayField,
+    RecordField,
+    tolerate_odd_values,
+)
 from outkey.sending.core.vault.versions import SecretLabel
 from outkey.sync.core.run.run import RunState
 
 
+class Configurations(models.Manager["Configuration"]):
+    """Configurations without their connections, as every list shows them."""
+
+    def get_queryset(self) -> models.QuerySet["Configuration"]:
+        """Return the rows that are no connection."""
+        return super().get_queryset().filter(parent=None)
+
+
 class Configuration(models.Model):
-    """One external API: a column for each list filter, the rest in `settings`."""
+    """One external API: a column for each list filter, the rest in `settings`.
+
+    Or a connection: one account under the configuration that is its parent.
+    """
 
     id = RecordField(primary_key=True, default=uuid4, editable=False)
     # for editors: changes with the settings
@@ -46,6 +62,17 @@ class Configuration(models.Model):
     # Changes with no revision: what a test found of it still holds.
     refused = models.PositiveIntegerField(default=0)
     paused_at = models.FloatField(null=True)
+    # Of a connection alone.
+    parent = models.ForeignKey(
+        "self", models.CASCADE, null=True, db_index=False, related_name="accounts"
+    )
+    connection = CodePointField(max_length=120, default="", db_default="")
+    created_at = models.FloatField(null=True)
+    connected_at = models.FloatField(null=True)
+    last_used_at = models.FloatField(null=True)
+
+    objects = Configurations()
+    with_connections: models.Manager["Configuration"] = models.Manager()
 
     class Meta:
         """Names as the specification has them."""
@@ -70,6 +97,11 @@ class Configuration(models.Model):
                     "name",
                 ],
                 name="outkey_configuration_health",
+            ),
+            models.Index(
+                fields=["parent", "connection"],
+                condition=models.Q(parent__isnull=False),
+                name="outkey_connection",
             ),
         )
         permissions = (

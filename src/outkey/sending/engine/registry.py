@@ -6,7 +6,7 @@ here, once for every host.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from uuid import UUID, uuid4
 
@@ -16,8 +16,10 @@ from outkey.foundation.core.errors import (
     OutkeyError,
     RowUnreadable,
     UnknownConfiguration,
+    UnknownConnection,
     configuration_exists,
 )
+from outkey.foundation.core.fields.choices import Connections
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.clock import Clock
 from outkey.sending.core.configuration.configuration import (
@@ -27,8 +29,21 @@ from outkey.sending.core.configuration.configuration import (
 )
 from outkey.sending.core.configuration.custom_rows import is_row_secret
 from outkey.sending.core.configuration.health import Health, Summary
-from outkey.sending.core.configuration.rows import ConfigurationRow, new_row
+from outkey.sending.core.configuration.rows import (
+    ConfigurationRow,
+    new_connection_row,
+    new_row,
+)
 from outkey.sending.core.configuration.secret_state import SecretState
+from outkey.sending.core.connections.connection import (
+    Connection,
+    ConnectionQuery,
+    account_name,
+    connection_record,
+    is_account_name,
+    parse_account_name,
+)
+from outkey.sending.core.connections.ids import check_connection_id
 from outkey.sending.core.rotation.credential_sets import CredentialSets
 from outkey.sending.core.vault.versions import (
     SecretLabel,
@@ -77,7 +92,9 @@ class ConfigurationRegistry:
         self._storage = storage
         self._clock = clock
         self._fresh_seconds = fresh_seconds
+        # By name; those with a connection by the name of the account.
         self._cache: dict[str, CachedConfiguration] = {}
+        self._names: dict[str, str] = {}  # of configurations, by their records
 
     def transaction(self) -> AbstractContextManager[None]:
         """Write all of what is changed inside, or nothing."""
@@ -92,7 +109,23 @@ class ConfigurationRegistry:
         that the row alone is read, and if it did not change, neither did headers,
         secrets and voucher: their changes change the revision.
         """
+        unconnected = None
+        if is_account_name(name):
+            unconnected = self._by_record(parse_account_name(name)[0])
+        return self._get(name, unconnected)
+
+    def connected(self, name: str, connection: str) -> Configuration:
+        """Return a configuration with an account, or raise UnknownConnection."""
+        unconnected = self.get(name)
+        if unconnected.connections is Connections.NONE:
+            raise UnknownConnection(field="connection")
+        check_connection_id(connection)
+        return self._get(account_name(unconnected.record, connection), unconnected)
+
+    def _get(self, name: str, unconnected: Configuration | None) -> Configuration:
         cached = self._cache.get(name)
+        if cached is not None and cached.configuration.unconnected is not unconnected:
+            cached = None  # another object since the configuration was changed
         now = self._clock.monotonic()
         if cached is not None and now - cached.read_at < self._fresh_seconds:
             return cached.configuration
@@ -105,6 +138,27 @@ class ConfigurationRegistry:
             self._cache.clear()
         self._cache[name] = CachedConfiguration(row, configuration, now)
         return configuration
+
+    def _by_record(self, record: str) -> Configuration:
+        """Return the configuration with this id."""
+        name = self._names.get(record, "")
+        with suppress(UnknownConfiguration):  # it was renamed
+            found = self.get(name)
+            if found.record == record:
+                return found
+        names = self.names_of([record])
+        if record not in names:
+            raise UnknownConfiguration
+        if len(self._names) >= MOST_CACHED:
+            self._names.clear()
+        self._names[record] = names[record]
+        return self.get(names[record])
+
+    def _unconnected(self, row: ConfigurationRow) -> Configuration | None:
+        """Return the configuration that a connection is of; None for another row."""
+        if row.connection is None:
+            return None
+        return self._by_record(row.connection.configuration)
 
     def all(self) -> list[Configuration]:
         """Return every configuration that can be read, by name; opens no secret."""
@@ -127,7 +181,7 @@ class ConfigurationRegistry:
         RowUnreadable or ConfigError if one of them cannot be read.
         """
         rows = self._storage.configurations.find(names=list(names))
-        return {found.name: found for found in self._load(rows)}
+        return {found.account: found for found in self._load(rows)}
 
     def names_of(self, records: Collection[str]) -> dict[str, str]:
         """Return the names that the configurations with these ids have now, by id."""
@@ -143,7 +197,8 @@ class ConfigurationRegistry:
 
         Raises EditConflict if it is not stored any more, or not in this version.
         """
-        rows = self._storage.configurations.find(names=[configuration.name], lock=True)
+        names = [configuration.account]
+        rows = self._storage.configurations.find(names=names, lock=True)
         seen = (configuration.record, configuration.version)
         if [(row.record, row.version) for row in rows] != [seen]:
             raise EditConflict
@@ -231,6 +286,37 @@ class ConfigurationRegistry:
             row = self._row(name, lock=True)
             self._swap(row, None)
         self._cache.pop(name, None)
+
+    # ── connections ─────────────────────────────────────────────────────────────────
+
+    def connections(
+        self, configuration: Configuration, query: ConnectionQuery
+    ) -> list[ConfigurationRow]:
+        """Return the rows of some connections, by id; opens no secret."""
+        return self._storage.configurations.connections(configuration.record, query)
+
+    def add_connection(
+        self, unconnected: Configuration, connection: Connection
+    ) -> Configuration:
+        """Store a new connection without secrets, or raise EditConflict."""
+        record = connection_record(uuid4().hex, connection.configuration, connection.id)
+        row = new_connection_row(unconnected, connection, record, {})
+        if not self._storage.configurations.swap(None, row):
+            raise EditConflict(
+                Text("there is a connection with this id already"), field="connection"
+            )
+        return row.configuration({}, unconnected=unconnected)
+
+    def put_connection(self, seen: Configuration, connection: Connection) -> None:
+        """Store changed facts of a connection, or raise EditConflict."""
+        with self.transaction():
+            row = self._row(seen.account, lock=True)
+            if (row.record, row.version) != (seen.record, seen.version):
+                raise EditConflict
+            states = current_states(self._storage.secrets.read([row.record]))
+            unconnected = self._unconnected(row)
+            assert unconnected is not None  # noqa: S101 - of a connection
+            self._swap(row, row.after_connection(connection, states, unconnected))
 
     # ── secrets ─────────────────────────────────────────────────────────────────────
 
@@ -323,7 +409,7 @@ class ConfigurationRegistry:
         with self.transaction():
             row = self._row(name, lock=True)
             states = current_states(self._storage.secrets.read([row.record]))
-            self._swap(row, row.after_secrets(states))
+            self._swap(row, row.after_secrets(states, self._unconnected(row)))
 
     def note_vouched(self, name: str) -> None:
         """Make caches read a configuration's voucher again; nothing else changed."""
@@ -365,7 +451,7 @@ class ConfigurationRegistry:
                 return row.health
             return row.health.after_test(at, cause, seen)
 
-        self._change_health(configuration.name, health_after_test)
+        self._change_health(configuration.account, health_after_test)
 
     def note_refused(self, name: str, revision: int) -> int:
         """Count a response 401 to this revision, and return how many came in a row."""
@@ -455,6 +541,8 @@ class ConfigurationRegistry:
         rows = self._storage.configurations.find(names=[name], lock=lock)
         if rows:
             return rows[0]
+        if is_account_name(name):
+            raise UnknownConnection(field="connection")
         names = [summary.name for summary in self.summaries()]
         raise UnknownConfiguration(hint=known_names(names))
 
@@ -503,6 +591,7 @@ class ConfigurationRegistry:
                 found = row.configuration(
                     current_states(secrets[row.record]),
                     current_voucher(vouchers[row.record]),
+                    self._unconnected(row),
                 )
             except (ConfigError, RowUnreadable) as error:
                 found = error

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from outkey.sending.core.configuration.health import Summary
     from outkey.sending.core.configuration.rows import ConfigurationRow
     from outkey.sending.core.configuration.secret_state import SecretState
+    from outkey.sending.core.connections.connection import ConnectionQuery
     from outkey.sending.core.vault.envelope import TokenRow
     from outkey.sending.core.vault.row_voucher import RowName
     from outkey.sending.core.vault.versions import SecretVersion
@@ -36,6 +37,16 @@ class ConfigurationRows(Protocol):
 
         Locked, no other process can change them until the transaction ends. Rows are
         compared with those read before, fastest if a row is still the same object.
+        Connections are rows with names and records of their own, and are found by these
+        only: all of them means all configurations.
+        """
+
+    def connections(
+        self, configuration: str, query: ConnectionQuery
+    ) -> list[ConfigurationRow]:
+        """Return connections of a configuration, by its record, ordered by their ids.
+
+        By code points: the next page begins after the last id of this one.
         """
 
     def swap(
@@ -44,7 +55,8 @@ class ConfigurationRows(Protocol):
         """Replace the row that has the stamp of `before`.
 
         Returns whether it was there. Without `before` the row is inserted, unless its
-        name is taken; without `after` it is deleted with its lines, secrets and token.
+        name is taken; without `after` it is deleted with its lines, secrets, token and
+        connections.
         A row with another name stays the same one, with all that belongs to it.
         At least one of the two is given.
         """

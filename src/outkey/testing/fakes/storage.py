@@ -9,6 +9,7 @@ from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.health import Summary
 from outkey.sending.core.configuration.rows import ConfigurationRow
+from outkey.sending.core.connections.connection import ConnectionQuery
 from outkey.sending.core.vault.envelope import named_key
 from outkey.sending.core.vault.versions import SecretVersion
 from outkey.sending.core.vault.voucher import VOUCHER_FIELD
@@ -148,7 +149,23 @@ class MemoryConfigurationRows:
             for name, row in sorted(self.rows.items())
             if (names is None or name in names)
             and (records is None or row.record in records)
+            and (row.connection is None or names is not None or records is not None)
         ]
+
+    def connections(
+        self, configuration: str, query: ConnectionQuery
+    ) -> list[ConfigurationRow]:
+        rows = {
+            row.connection.id: row
+            for row in self.rows.values()
+            if row.connection is not None
+            and row.connection.configuration == configuration
+            and row.connection.id > query.after
+            and row.connection.id.startswith(query.prefix)
+            and query.owner in {None, row.connection.owner}
+            and query.state in {None, row.connection_state}
+        }
+        return [rows[name] for name in sorted(rows)][: query.limit]
 
     def swap(
         self, before: ConfigurationRow | None, after: ConfigurationRow | None
@@ -185,6 +202,7 @@ class MemoryConfigurationRows:
                 row.health,
             )
             for name, row in sorted(self.rows.items())
+            if row.connection is None
         ]
 
     def _delete(self, row: ConfigurationRow) -> None:
@@ -195,6 +213,10 @@ class MemoryConfigurationRows:
         del self.rows[row.name]
         for key in [key for key in secrets.rows if key[0] == row.record]:
             del secrets.rows[key]
+        for other in list(self.rows.values()):
+            connection = other.connection
+            if connection is not None and connection.configuration == row.record:
+                self._delete(other)
 
 
 class MemoryStorage(Storage):

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_OID, UUID, uuid5
 
-from django.db.models import DateField, Field, Model, UUIDField
+from django.db.models import CharField, DateField, Field, Model, UUIDField
 from django.db.models.fields.json import KeyTransform
 
 from outkey.foundation.core.stored_values import (
@@ -167,6 +167,17 @@ class DayField(DateField):  # type: ignore[type-arg]
     ) -> dt.date | None:
         """Return the day."""
         return None if stored is None else read_day(stored)
+
+
+class CodePointField(CharField):  # type: ignore[type-arg]
+    """A text that is ordered and compared by its code points in every database."""
+
+    def db_parameters(self, connection: "BaseDatabaseWrapper") -> Any:  # noqa: ANN401 - of Django
+        """Return the type of a text, in PostgreSQL with the collation C."""
+        parameters = super().db_parameters(connection)
+        if connection.vendor == "postgresql":
+            parameters["collation"] = "C"
+        return parameters
 
 
 def _read_record(stored: object) -> UUID:

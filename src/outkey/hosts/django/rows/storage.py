@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Count, Model, QuerySet
+from django.db.models import Count, Model, Q, QuerySet
 
 from outkey.foundation.core.errors import RowUnreadable
 from outkey.foundation.core.groups import groups_of
@@ -27,6 +27,13 @@ from outkey.hosts.django.rows.raw_sql import execute, insert_row, wrap_errors_of
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.health import Health, Summary
 from outkey.sending.core.configuration.rows import ConfigurationRow
+from outkey.sending.core.connections.connection import (
+    Connection,
+    ConnectionQuery,
+    ConnectionState,
+    connection_record,
+    row_of_record,
+)
 from outkey.sending.core.vault.envelope import (
     key_name_of,
     named_key,
@@ -96,6 +103,19 @@ _UPDATE_VERSION = (
     " WHERE configuration_id = %s AND field = %s AND version = %s"
     " AND label = %s AND sealed = %s"
 )
+_IS_PAUSED = Q(active=False) | Q(paused_at__isnull=False)
+_NEEDS_PERSON = Q(needs_person=True) | Q(needs_secret=True)
+# `ConfigurationRow.connection_state` as queries.
+_STATES = {
+    ConnectionState.PAUSED: _IS_PAUSED,
+    ConnectionState.NEW: ~_IS_PAUSED & Q(connected_at=None),
+    ConnectionState.NEEDS_PERSON: (
+        ~_IS_PAUSED & Q(connected_at__isnull=False) & _NEEDS_PERSON
+    ),
+    ConnectionState.WORKING: (
+        ~_IS_PAUSED & Q(connected_at__isnull=False) & ~_NEEDS_PERSON
+    ),
+}
 Sealing = TypeVar("Sealing", models.SecretValue, models.Token)
 Named = TypeVar("Named", ConfigurationRow, LineRow)
 _BATCH = 500
@@ -130,11 +150,13 @@ class DjangoConfigurationRows:
         if names is not None and len(names) == 1 and not lock:
             (name,) = names
             return self._find_one(name)
-        query = models.Configuration.objects.order_by("name")
+        query = models.Configuration.with_connections.order_by("name")
         if lock:
             query = query.select_for_update()
         if records is not None:
-            query = query.filter(pk__in=[UUID(record) for record in records])
+            query = query.filter(pk__in=map(_id_of, records))
+        if names is None and records is None:
+            query = query.filter(parent=None)
         if names is None:
             return with_headers(query)
         return _rows_named(
@@ -158,7 +180,7 @@ class DjangoConfigurationRows:
         cached = self._cache.get(name)
         if cached is not None and cached[0] == columns:
             return [cached[1]]
-        stored = models.Configuration.objects.filter(name=name)
+        stored = models.Configuration.with_connections.filter(name=name)
         rows = _rows_named([name], with_headers(stored))
         # What is written in a transaction may still be rolled back.
         if rows and not connection.in_atomic_block:
@@ -166,6 +188,22 @@ class DjangoConfigurationRows:
                 self._cache.clear()
             self._cache[name] = (columns, rows[0])
         return rows
+
+    def connections(
+        self, configuration: str, query: ConnectionQuery
+    ) -> list[ConfigurationRow]:
+        rows = models.Configuration.with_connections.filter(
+            parent=UUID(configuration), connection__gt=query.after
+        )
+        if query.prefix:
+            # Not startswith, which SQLite compares without case. No id has \x7f.
+            end = f"{query.prefix}\x7f"
+            rows = rows.filter(connection__gte=query.prefix, connection__lt=end)
+        if query.owner is not None:
+            rows = rows.filter(owner=query.owner)
+        if query.state is not None:
+            rows = rows.filter(_STATES[query.state])
+        return with_headers(rows.order_by("connection")[: query.limit])
 
     def swap(
         self, before: ConfigurationRow | None, after: ConfigurationRow | None
@@ -190,7 +228,7 @@ class DjangoConfigurationRows:
         with transaction.atomic():
             if not stored.update(**columns):
                 return False
-            models.HeaderRow.objects.filter(configuration=UUID(after.record)).delete()
+            models.HeaderRow.objects.filter(configuration=_id_of(after.record)).delete()
             _insert_headers(after)
         return True
 
@@ -297,11 +335,13 @@ class DjangoSecretRows:
         if field and len(records) == 1:
             (record,) = records
             return versions_of(record, field)
-        query = models.SecretValue.objects.filter(
-            configuration__in=[UUID(record) for record in records]
-        )
+        by_id = {_id_of(record): record for record in records}
+        query = models.SecretValue.objects.filter(configuration__in=by_id)
         query = query.filter(field=field) if field else query.defer("sealed")
-        versions = [version_of(row, read_sealed=bool(field)) for row in query]
+        versions = [
+            version_of(row, by_id[row.configuration_id], read_sealed=bool(field))
+            for row in query
+        ]
         return [version for version in versions if is_usable(version)]
 
     def swap(self, before: SecretVersion | None, after: SecretVersion | None) -> bool:
@@ -314,13 +354,14 @@ class DjangoSecretRows:
             # SQL of our own, since a key rotation writes thousands. The label of every
             # new value is written here too.
             sealed = after.sealed or b""
-            where = (place.record, place.field, place.version, before.label)
+            record = row_of_record(place.record)
+            where = (record, place.field, place.version, before.label)
             new = (sealed, key_name_of(sealed), after.label)
             return bool(
                 execute(_UPDATE_VERSION, (*new, *where, before.sealed)).rowcount
             )
         stored = models.SecretValue.objects.filter(
-            configuration=UUID(place.record),
+            configuration=_id_of(place.record),
             field=place.field,
             version=place.version,
             label=before.label,
@@ -333,10 +374,13 @@ class DjangoSecretRows:
     def sealed_by_others(self, key: str, limit: int) -> list[SecretVersion]:
         values = _sealed_rows(models.SecretValue).exclude(key_id=key)
         # Also those that cannot be read: a rotation names them, instead of ending.
-        rows = [version_of(row) for row in values.order_by("id")[:limit]]
+        values = values.select_related("configuration").order_by("id")
+        rows = [version_of(row, record_of(row.configuration)) for row in values[:limit]]
         tokens = _sealed_rows(models.Token).exclude(key_id=key).order_by("pk")
+        tokens = tokens.select_related("configuration")
         for token in tokens[: limit - len(rows)]:
-            place = token_place(token.configuration_id.hex, token.serial, token.origin)
+            record = record_of(token.configuration)
+            place = token_place(record, token.serial, token.origin)
             rows.append(SecretVersion(place, sealed=optional_bytes(token.sealed)))
         return rows
 
@@ -442,17 +486,15 @@ def with_headers(rows: Iterable[models.Configuration]) -> list[ConfigurationRow]
         )
     return [
         ConfigurationRow(
-            record=row.pk.hex,
+            record=record_of(row),
             name=row.name,
             version=row.version,
             revision=row.revision,
-            settings={
-                **row.settings,
-                **{column: getattr(row, column) for column in _COLUMNS},
-            },
+            settings=_settings_of(row),
             headers=tuple(headers[row.pk]),
             health=health_of(row),
             odd=odd[row.pk],
+            connection=_connection_of(row),
         )
         for row in stored
     ]
@@ -463,11 +505,56 @@ def _odd_columns(row: models.Configuration) -> tuple[str, ...]:
     return odd_names((name, getattr(row, name)) for name in _CHECKED)
 
 
+def record_of(row: models.Configuration) -> str:
+    """Return the record of a row, which the secrets of it are sealed for."""
+    record: str = row.pk.hex
+    if row.parent_id is None:
+        return record
+    return connection_record(record, row.parent_id.hex, row.connection)
+
+
+def _id_of(record: str) -> UUID:
+    """Return the id of the row that a record is stored in."""
+    return UUID(row_of_record(record))
+
+
+def _settings_of(row: models.Configuration) -> dict[str, object]:
+    """Return the settings of a configuration; a connection has none of its own."""
+    if row.parent_id is not None:
+        return {}
+    return {**row.settings, **{column: getattr(row, column) for column in _COLUMNS}}
+
+
+def _connection_of(row: models.Configuration) -> Connection | None:
+    """Return the facts of a connection; None for a configuration."""
+    if row.parent_id is None:
+        return None
+    facts = row.settings
+    variables = facts.get("variables", {})
+    return Connection(
+        id=row.connection,
+        configuration=row.parent_id.hex,
+        owner=row.owner,
+        username=read_text(facts.get("username", "")),
+        client_id=read_text(facts.get("client_id", "")),
+        variables={
+            read_text(name): read_text(value) for name, value in variables.items()
+        }
+        if isinstance(variables, dict)
+        else {},
+        active=row.active,
+        created_at=row.created_at,
+        connected_at=row.connected_at,
+        last_used_at=row.last_used_at,
+    )
+
+
 def _rows_with_stamp(row: ConfigurationRow) -> QuerySet[models.Configuration]:
     """Return the stored row if nothing has changed it; else no row."""
     stamp = row.stamp._asdict()
     is_current = stamp.pop("current")
-    stored = models.Configuration.objects.filter(pk=UUID(row.record), **stamp)
+    rows = models.Configuration.with_connections
+    stored = rows.filter(pk=_id_of(row.record), **stamp)
     if is_current:
         return stored.filter(tested_revision=row.revision)
     return stored.exclude(tested_revision=row.revision)
@@ -475,23 +562,44 @@ def _rows_with_stamp(row: ConfigurationRow) -> QuerySet[models.Configuration]:
 
 def columns_of(row: ConfigurationRow) -> dict[str, Any]:
     """Return the columns of a row, apart from its header rows."""
-    settings = dict(row.settings)
-    return {
+    columns = {
         "name": row.name,
         "version": row.version,
         "revision": row.revision,
         "tested_revision": row.revision if row.health.current else None,
-        **{column: settings.pop(column) for column in _COLUMNS},
-        "settings": settings,
         **{name: getattr(row.health, name) for name in _HEALTH},
         "seen": dict(row.health.seen),
+    }
+    if row.connection is not None:
+        return columns | _columns_of_connection(row.connection)
+    settings = dict(row.settings)
+    own = {column: settings.pop(column) for column in _COLUMNS}
+    return {**columns, **own, "settings": settings}
+
+
+def _columns_of_connection(connection: Connection) -> dict[str, Any]:
+    """Return the columns that a connection has in the place of settings."""
+    return {
+        **dict.fromkeys(_COLUMNS, ""),
+        "parent_id": UUID(connection.configuration),
+        "connection": connection.id,
+        "owner": connection.owner,
+        "active": connection.active,
+        "created_at": connection.created_at,
+        "connected_at": connection.connected_at,
+        "last_used_at": connection.last_used_at,
+        "settings": {
+            "username": connection.username,
+            "client_id": connection.client_id,
+            "variables": dict(connection.variables),
+        },
     }
 
 
 def insert_configuration(row: ConfigurationRow) -> bool:
     """Insert a row with its headers, and return whether its name was free."""
     columns = columns_of(row)
-    stored = models.Configuration(id=UUID(row.record), **columns)
+    stored = models.Configuration(id=_id_of(row.record), **columns)
     with transaction.atomic():
         if not insert(stored):
             return False
@@ -503,7 +611,7 @@ def _insert_headers(row: ConfigurationRow) -> None:
     """Insert the header rows of a configuration."""
     models.HeaderRow.objects.bulk_create(
         models.HeaderRow(
-            configuration_id=UUID(row.record),
+            configuration_id=_id_of(row.record),
             position=position,
             key=header.key,
             value=header.value,
@@ -557,9 +665,10 @@ def line_of(row: models.SyncLine) -> LineRow:
     )
 
 
-def version_of(row: models.SecretValue, *, read_sealed: bool = True) -> SecretVersion:
+def version_of(
+    row: models.SecretValue, record: str, *, read_sealed: bool = True
+) -> SecretVersion:
     """Return a version as core has it; its ciphertext may be left unread."""
-    record = row.configuration_id.hex
     sealed = row.sealed if read_sealed else None
     return SecretVersion(
         place=secret_place(record, row.field, row.version, row.origin),
@@ -573,7 +682,7 @@ def version_of(row: models.SecretValue, *, read_sealed: bool = True) -> SecretVe
 
 def versions_of(record: str, field: str) -> list[SecretVersion]:
     """Return all versions of one secret by one plain statement: sending opens it."""
-    rows = execute(_VERSIONS, (record, field)).fetchall()
+    rows = execute(_VERSIONS, (row_of_record(record), field)).fetchall()
     versions = [
         SecretVersion(
             place=secret_place(record, field, read_count(version), read_text(origin)),
@@ -606,7 +715,7 @@ def _secret_value(version: SecretVersion) -> models.SecretValue:
     """Return the row of a version."""
     place = version.place
     return models.SecretValue(
-        configuration_id=UUID(place.record),
+        configuration_id=_id_of(place.record),
         field=place.field,
         version=place.version,
         label=version.label,
@@ -623,6 +732,6 @@ def _reseal_token(before: SecretVersion, after: SecretVersion) -> bool:
     """Put other bytes in the place of a token's ciphertext, if it is still that one."""
     sealed = after.sealed or b""
     stored = models.Token.objects.filter(
-        pk=UUID(before.place.record), sealed=before.sealed
+        pk=_id_of(before.place.record), sealed=before.sealed
     )
     return bool(stored.update(sealed=sealed, key_id=key_name_of(sealed)))

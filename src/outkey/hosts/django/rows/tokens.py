@@ -9,6 +9,7 @@ from outkey.hosts.django import models
 from outkey.hosts.django.rows.columns import optional_bytes
 from outkey.hosts.django.rows.raw_sql import insert_row, wrap_errors_of_methods
 from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.connections.connection import row_of_record
 from outkey.sending.core.vault.envelope import TokenRow, key_name_of
 
 
@@ -17,7 +18,9 @@ class DjangoTokenRows:
     """One row per configuration; a write names the generation that it replaces."""
 
     def read(self, configuration: Configuration) -> TokenRow | None:
-        row = models.Token.objects.filter(pk=UUID(configuration.record)).first()
+        row = models.Token.objects.filter(
+            pk=UUID(row_of_record(configuration.record))
+        ).first()
         if row is None:
             return None
         if is_odd(row.facts):
@@ -29,7 +32,7 @@ class DjangoTokenRows:
     def swap(
         self, configuration: Configuration, generation: int, row: TokenRow
     ) -> bool:
-        record = UUID(configuration.record)
+        record = UUID(row_of_record(configuration.record))
         if not generation:
             return insert(record, row)
         with transaction.atomic():

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from outkey.sending.core.configuration.health import Summary
 from outkey.sending.core.configuration.rows import ConfigurationRow
+from outkey.sending.core.connections.connection import ConnectionQuery
 from outkey.sending.core.vault.voucher import voucher_name
 from outkey.sending.ports.storage import ConfigurationRows, SeenRows
 
@@ -31,6 +32,15 @@ class VouchedConfigurations:
         return [
             replace(row, seen_voucher=seen.get(voucher_name(row.record), 0))
             for row in self._rows.find(names=names, records=records, lock=lock)
+        ]
+
+    def connections(
+        self, configuration: str, query: ConnectionQuery
+    ) -> list[ConfigurationRow]:
+        seen = self._seen.serials()
+        return [
+            replace(row, seen_voucher=seen.get(voucher_name(row.record), 0))
+            for row in self._rows.connections(configuration, query)
         ]
 
     def swap(

@@ -81,6 +81,7 @@ class Health:
 
         What was refused or tested before says nothing about them.
         """
+        connection = configuration.connection
         return replace(
             self.after_success(),
             current=False,
@@ -91,7 +92,9 @@ class Health:
             stores_secret=stores_secret(configuration),
             needs_person=False,
             expires_on=configuration.expires_on,
-            active=configuration.active,
+            # Of a connection only what was decided for it: the rest is read with the
+            # configuration.
+            active=connection.active if connection else configuration.active,
         )
 
     def after_test(

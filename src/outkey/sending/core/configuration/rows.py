@@ -9,7 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import NamedTuple, TypeVar
 
-from outkey.foundation.core.errors import ConfigError, RowUnreadable
+from outkey.foundation.core.errors import (
+    ConfigError,
+    RowUnreadable,
+    SecretUnreadable,
+)
 from outkey.foundation.core.fields.field_kinds import Kind
 from outkey.foundation.core.stored_values import read_time
 from outkey.foundation.core.text import Text
@@ -26,8 +30,15 @@ from outkey.sending.core.configuration.custom_rows import (
     TokenHeader,
 )
 from outkey.sending.core.configuration.fields import FIELDS, FORMER_KEYS
-from outkey.sending.core.configuration.health import Health
+from outkey.sending.core.configuration.health import Health, needs_secret
 from outkey.sending.core.configuration.secret_state import SecretState
+from outkey.sending.core.connections.connection import (
+    Connection,
+    ConnectionState,
+    account_name,
+    connection_record,
+    row_of_record,
+)
 from outkey.sending.core.rotation.credential_sets import SETS, CredentialSets
 from outkey.sending.core.vault.envelope import SealedRow
 
@@ -65,6 +76,8 @@ class ConfigurationRow:
     health: Health
     odd: tuple[str, ...] = ()  # the columns that hold what outkey never writes there
     seen_voucher: int = 0  # the newest voucher that was seen before the row was read
+    # Of a connection: the account. The settings are those of its configuration.
+    connection: Connection | None = None
 
     @property
     def stamp(self) -> Stamp:
@@ -81,14 +94,59 @@ class ConfigurationRow:
         )
 
     def configuration(
-        self, secrets: Mapping[str, SecretState], voucher: SealedRow | None = None
+        self,
+        secrets: Mapping[str, SecretState],
+        voucher: SealedRow | None = None,
+        unconnected: Configuration | None = None,
     ) -> Configuration:
-        """Return the configuration with its secrets.
+        """Return the configuration with its secrets; a connection needs that it is of.
 
         Raises ConfigError if the settings are invalid, RowUnreadable for an odd row.
         """
         if self.odd:
             raise row_unreadable(self.odd)
+        if self.connection is None:
+            built = self._built(secrets)
+        else:
+            assert unconnected is not None  # noqa: S101 - the registry has found it
+            self._refuse_exchanged(self.connection)
+            built = unconnected.with_connection(self.connection, secrets)
+        return replace(
+            built,
+            record=self.record,
+            version=self.version,
+            revision=self.revision,
+            refused=self.health.refused,
+            paused_at=self.health.paused_at,
+            is_proved=self.health.is_proved,
+            was_accepted=self.health.was_accepted,
+            accepted_at=self.health.accepted_at,
+            voucher=voucher,
+            seen_voucher=self.seen_voucher,
+        )
+
+    def _refuse_exchanged(self, connection: Connection) -> None:
+        """Refuse the row of another connection, which has its secrets.
+
+        Rows are found by their names, and secrets are sealed for their records.
+        """
+        row = row_of_record(self.record)
+        facts = connection.configuration, connection.id
+        if (self.name, self.record) != (
+            account_name(*facts),
+            connection_record(row, *facts),
+        ):
+            raise SecretUnreadable(
+                Text("the connection was changed outside of outkey"),
+                hint=Text(
+                    "Rows were exchanged in the database. Restore a backup, or remove"
+                    " the connection and connect the account again."
+                ),
+                field="connection",
+            )
+
+    def _built(self, secrets: Mapping[str, SecretState]) -> Configuration:
+        """Return the configuration that the settings describe."""
         values = dict(self.settings)
         for former, path in FORMER_KEYS.items():
             if former in values:
@@ -108,21 +166,30 @@ class ConfigurationRow:
             token_headers=token_headers,
             secrets=secrets,
         )
-        return replace(
-            built,
-            record=self.record,
-            version=self.version,
-            revision=self.revision,
-            refused=self.health.refused,
-            paused_at=self.health.paused_at,
-            is_proved=self.health.is_proved,
-            was_accepted=self.health.was_accepted,
-            accepted_at=self.health.accepted_at,
-            voucher=voucher,
-            seen_voucher=self.seen_voucher,
-            former_names=former_names,
-            sets=sets,
-        )
+        return replace(built, former_names=former_names, sets=sets)
+
+    @property
+    def connection_state(self) -> ConnectionState:
+        """The state of a connection, as lists show it."""
+        connection = self.connection
+        assert connection is not None  # noqa: S101 - asked of connections only
+        if not connection.active or self.health.paused_at is not None:
+            return ConnectionState.PAUSED
+        if connection.connected_at is None:
+            return ConnectionState.NEW
+        if self.health.needs_person or self.health.needs_secret:
+            return ConnectionState.NEEDS_PERSON
+        return ConnectionState.WORKING
+
+    def after_connection(
+        self,
+        connection: Connection,
+        secrets: Mapping[str, SecretState],
+        unconnected: Configuration,
+    ) -> "ConfigurationRow":
+        """Return the row after the facts of a connection became these."""
+        changed = replace(self, version=self.version + 1, connection=connection)
+        return changed.after_secrets(secrets, unconnected)
 
     def after_rename(self, name: str, at: float) -> "ConfigurationRow":
         """Return the row with another name; it remembers the one before."""
@@ -150,10 +217,22 @@ class ConfigurationRow:
         """Return the former names and the sets of credentials, which no form edits."""
         return {name: self.settings[name] for name in _KEPT if name in self.settings}
 
-    def after_secrets(self, secrets: Mapping[str, SecretState]) -> "ConfigurationRow":
+    def after_secrets(
+        self,
+        secrets: Mapping[str, SecretState],
+        unconnected: Configuration | None = None,
+    ) -> "ConfigurationRow":
         """Return the row after its secrets became these."""
-        health = self.health.after_change(self.configuration(secrets))
-        return replace(self, revision=self.revision + 1, health=health)
+        configuration = self.configuration(secrets, unconnected=unconnected)
+        health = self.health.after_change(configuration)
+        connection = self.connection
+        if connection is not None and connection.connected_at is None:
+            connection = replace(
+                connection, connected_at=_complete_since(configuration)
+            )
+        return replace(
+            self, revision=self.revision + 1, health=health, connection=connection
+        )
 
     def after_rotation(
         self,
@@ -200,6 +279,37 @@ def new_row(configuration: Configuration, record: str) -> ConfigurationRow:
         headers=configuration.headers,
         health=Health().after_change(configuration),
     )
+
+
+def new_connection_row(
+    unconnected: Configuration,
+    connection: Connection,
+    record: str,
+    secrets: Mapping[str, SecretState],
+) -> ConfigurationRow:
+    """Return the row of a connection that is stored for the first time."""
+    return ConfigurationRow(
+        record=record,
+        name=account_name(connection.configuration, connection.id),
+        version=1,
+        revision=1,
+        settings={},
+        headers=(),
+        health=Health().after_change(unconnected.with_connection(connection, secrets)),
+        connection=connection,
+    )
+
+
+def _complete_since(configuration: Configuration) -> float | None:
+    """Return when the last secret that an account needs was set; None without it."""
+    if configuration.needs_consent or needs_secret(configuration):
+        return None
+    times = [
+        configuration.secrets[name].set_at or 0.0
+        for name in configuration.needed_secrets()
+        if configuration.is_of_account(name)
+    ]
+    return max(times, default=None)
 
 
 def settings_of(configuration: Configuration) -> dict[str, object]:
