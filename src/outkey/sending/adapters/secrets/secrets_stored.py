@@ -136,6 +136,8 @@ class StoredSecrets:
     def open(
         self, configuration: Configuration, field: str, reads: Reads | None = None
     ) -> Secret:
+        if configuration.unconnected is not None:
+            configuration = configuration.holder_of(field)
         cached = self._cache.get((configuration.record, configuration.serial))
         if cached is not None and cached.configuration is configuration:
             opened = cached.opened.get(field)
@@ -257,6 +259,8 @@ class StoredSecrets:
         # With the credentials of another set some settings are not those that were
         # saved; these are vouched for with the set.
         configuration = configuration.stored or configuration
+        if configuration.unconnected is not None:
+            self.refuse_changed_settings(configuration.unconnected)
         cached = self._cache_of(configuration)
         if cached.has_saved_settings:
             return

@@ -157,7 +157,7 @@ class StoredTokens:
         must undo the token too. `Registry` writes health without a transaction, and
         repeats a swap that another process was quicker with.
         """
-        name = configuration.name
+        name = configuration.account
         for lock in (False, True):  # the lock is taken only for a change
             for row in self._configurations.find(names=[name], lock=lock):
                 health = row.health.after_token(dead=dead, renewed=renewed)

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from outkey.foundation.core.errors import SecretUnreadable
+from outkey.foundation.core.fields.choices import Connections
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
@@ -48,8 +49,20 @@ LATER_FACTS = (
 _READ_LATER = attrgetter(*LATER_FACTS)
 _READ_SETTINGS = attrgetter(*SETTINGS)
 _DEFAULTS = tuple(BY_PATH[path].default for path in SETTINGS)
-_RESERVED = frozenset({VOUCHER_FIELD, SCRIPT_FACT, SETS, *LATER_FACTS, *SETTINGS})
+CONNECTION = "connection"
+SECRET_ROWS = "rows"  # noqa: S105 - the names of the rows that have a secret
 _SET_TEXT = "set:"  # before the version and name of a secret of another set
+_RESERVED = frozenset(
+    {
+        VOUCHER_FIELD,
+        SCRIPT_FACT,
+        SETS,
+        CONNECTION,
+        SECRET_ROWS,
+        *LATER_FACTS,
+        *SETTINGS,
+    }
+)
 ROW_TEXT = "text:"  # before the name of a row's secret: the text around that secret
 
 Fact = tuple[str, ...]
@@ -84,6 +97,8 @@ class Voucher:
         """Whether the settings that decide where secrets go are as they were saved."""
         saved = {path: fact for path, fact in self.facts.items() if is_setting(path)}
         later = _later_facts(configuration)
+        if configuration.connection is not None:
+            return saved == _settings_facts(configuration)
         return (
             saved == _settings_facts(configuration)
             and all(self.facts.get(name, fact) == fact for name, fact in later.items())
@@ -154,6 +169,8 @@ class Voucher:
 
 def vouchable_facts(configuration: Configuration) -> dict[str, Fact]:
     """Return the facts that a voucher of the present configuration would have."""
+    if configuration.connection is not None:
+        return _facts_of_account(configuration)
     rows = _secret_rows(configuration)
     facts = {
         name: _secret_fact(state)
@@ -168,10 +185,20 @@ def vouchable_facts(configuration: Configuration) -> dict[str, Fact]:
     return facts | _settings_facts(configuration) | _later_facts(configuration)
 
 
+def _facts_of_account(configuration: Configuration) -> dict[str, Fact]:
+    """Return what the voucher of a connection has: nothing of its configuration."""
+    own = {
+        name: _secret_fact(state)
+        for name, state in configuration.secrets.items()
+        if configuration.is_of_account(name)
+    }
+    return own | _settings_facts(configuration)
+
+
 def changed_settings(before: Configuration, after: Configuration) -> set[str]:
     """Return the paths of the settings that are vouched for and differ."""
     pairs = zip(SETTINGS, _READ_SETTINGS(before), _READ_SETTINGS(after), strict=True)
-    texts = _row_texts(before).items() ^ _row_texts(after).items()
+    texts = _row_facts(before).items() ^ _row_facts(after).items()
     later = _later_facts(before).items() ^ _later_facts(after).items()
     return {path for path, old, new in pairs if old != new} | {
         path for path, _ in (*texts, *later)
@@ -183,7 +210,9 @@ def is_setting(fact: str) -> bool:
 
     The other sets of credentials are one: their secrets are in no fact of their own.
     """
-    return fact == SETS or fact in SETTINGS or fact.startswith(ROW_TEXT)
+    if fact in (SETS, CONNECTION, SECRET_ROWS):
+        return True
+    return fact in SETTINGS or fact.startswith(ROW_TEXT)
 
 
 def _is_decisive(fact: str) -> bool:
@@ -247,8 +276,13 @@ def _secret_fact(state: SecretState) -> Fact:
 def _settings_facts(configuration: Configuration) -> dict[str, Fact]:
     """Return the settings that differ from their defaults.
 
-    So a new field of a later version changes no voucher.
+    So a new field of a later version changes no voucher. A connection has one fact: who
+    it is, and what its variables lead to.
     """
+    if configuration.connection is not None:
+        return {
+            CONNECTION: (_canonical_text(configuration.connection.protected_facts()),)
+        }
     values = zip(SETTINGS, _READ_SETTINGS(configuration), _DEFAULTS, strict=True)
     facts = {
         path: (_canonical_text(value),)
@@ -257,7 +291,7 @@ def _settings_facts(configuration: Configuration) -> dict[str, Fact]:
     }
     if configuration.sets.is_used:
         facts[SETS] = (_canonical_text(configuration.sets.facts()),)
-    return facts | _row_texts(configuration)
+    return facts | _row_facts(configuration)
 
 
 def _secret_rows(configuration: Configuration) -> set[str]:
@@ -269,13 +303,21 @@ def _later_facts(configuration: Configuration) -> dict[str, Fact]:
     return {path: (_canonical_text(value),) for path, value in values}
 
 
-def _row_texts(configuration: Configuration) -> dict[str, Fact]:
-    """Return the texts around the secrets of rows, where there are some."""
-    return {
+def _row_facts(configuration: Configuration) -> dict[str, Fact]:
+    """Return the texts around the secrets of rows, where there are some.
+
+    With connections also which rows have a secret: those of the accounts are in no
+    voucher of the configuration, and without the row a request would go out without
+    them.
+    """
+    facts: dict[str, Fact] = {
         f"{ROW_TEXT}{row.secret_field}": (row.value,)
         for row in configuration.rows
         if row.secret and row.value
     }
+    if configuration.connections is not Connections.NONE:
+        facts[SECRET_ROWS] = (_canonical_text(sorted(_secret_rows(configuration))),)
+    return facts
 
 
 def _canonical_text(value: object) -> str:

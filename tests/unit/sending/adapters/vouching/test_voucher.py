@@ -391,7 +391,8 @@ def test_a_setting_that_guides_secrets_is_not_changed_in_the_database(
         forged = replace(attrgetter(section)(stored), **{name: forged})
         section, _, name = section.rpartition(".")
     forged = replace(stored, **{name: forged})
-    assert office.secrets.voucher(forged).differences(forged) == [path]
+    # With connections, which rows have a secret is a fact as well.
+    assert office.secrets.voucher(forged).differences(forged)[0] == path
     with pytest.raises(SecretUnreadable):
         office.sender.open(forged, "token")
 
