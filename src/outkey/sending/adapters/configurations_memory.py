@@ -5,9 +5,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from outkey.foundation.core.errors import UnknownConfiguration, unknown_line
+from outkey.foundation.core.errors import (
+    UnknownConfiguration,
+    UnknownConnection,
+    unknown_line,
+)
 from outkey.sending.core.configuration.configuration import Configuration, known_names
 from outkey.sending.core.configuration.health import Health
+from outkey.sending.core.connections.connection import account_name, is_account_name
+from outkey.sending.core.connections.ids import check_connection_id
 
 NO_LINES: Mapping[str, str] = MappingProxyType({})
 
@@ -20,8 +26,9 @@ class MemoryConfigurations:
         configurations: Iterable[Configuration] = (),
         owners_of_lines: Mapping[str, str] = NO_LINES,
     ) -> None:
+        # By name; those with a connection by the name of the account.
         self.configurations = {
-            configuration.name: configuration for configuration in configurations
+            configuration.account: configuration for configuration in configurations
         }
         self._owners_of_lines = owners_of_lines
         self._lock = threading.Lock()
@@ -30,8 +37,19 @@ class MemoryConfigurations:
         try:
             return self.configurations[name]
         except KeyError:
-            names = sorted(self.configurations)
+            names = sorted(
+                each for each in self.configurations if not is_account_name(each)
+            )
             raise UnknownConfiguration(hint=known_names(names)) from None
+
+    def connected(self, name: str, connection: str) -> Configuration:
+        unconnected = self.get(name)
+        check_connection_id(connection)
+        key = unconnected.record or name
+        found = self.configurations.get(account_name(key, connection))
+        if found is None:
+            raise UnknownConnection(field="connection")
+        return found
 
     def configuration_of_line(self, name: str) -> str:
         try:
@@ -70,7 +88,7 @@ class MemoryConfigurations:
                 current=configuration.is_proved,
             )
         )
-        self.configurations[configuration.name] = replace(
+        self.configurations[configuration.account] = replace(
             configuration,
             refused=health.refused,
             paused_at=health.paused_at,

@@ -409,7 +409,7 @@ class ConnectionTest:
         if schemes:
             self._seen["offered"] = sorted(schemes)
         offset = self._context.offsets.of(
-            self._configuration.name,
+            self._configuration.account,
             self._configuration.base.origin,
             self._context.clock,
         )

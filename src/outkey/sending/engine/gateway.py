@@ -16,9 +16,11 @@ from outkey.sending.core.request.message import Response
 from outkey.sending.engine.connection_test import Report
 from outkey.sending.engine.connection_test_setup import prepare_test
 from outkey.sending.engine.exchange.calls import (
+    CallOptions,
     RequestContent,
     SendOptions,
     build_call,
+    find_account,
     subject_of,
 )
 from outkey.sending.engine.exchange.lend import Loan, lend, settle
@@ -61,7 +63,8 @@ class Gateway:
         that becomes a form); `headers` are added to the configuration's own; `line`
         names the sync line that the request belongs to, `actor` who asked for it, and
         `subject_token` is the token of the user that it is sent for, for a
-        configuration that exchanges it.
+        configuration that exchanges it. `connection` is the id of the account that it
+        is sent for, under a configuration that has several.
         Raises when nothing was sent or nothing came back.
         """
         return self._sender.send(
@@ -88,7 +91,9 @@ class Gateway:
         name: str,
         method: str,
         path: str,
-        **options: Unpack[SendOptions],
+        *,
+        connection: str | None = None,
+        **options: Unpack[CallOptions],
     ) -> Call:
         configurations = self._sender.configurations
         line = options.get("line")
@@ -96,7 +101,8 @@ class Gateway:
             raise ConfigError(
                 Text("the sync line belongs to another configuration"), field="line"
             )
-        return build_call(configurations.get(name), method, path, **options)
+        found = find_account(configurations, name, connection)
+        return build_call(found, method, path, **options)
 
     @_off_loop
     def preview(
@@ -104,26 +110,35 @@ class Gateway:
         configuration: str,
         method: str = "GET",
         path: str | None = None,
+        *,
+        connection: str | None = None,
         **content: Unpack[RequestContent],
     ) -> Preview:
-        """Return the exact request with secrets masked; opens no connection.
+        """Return the exact request with secrets masked; sends nothing.
 
         Without a path it shows a request to the configuration's test path. The content
-        is that of `send`: params, json, data, headers.
+        is that of `send`: params, json, data, headers; so is the `connection`.
         """
-        settings = self._sender.configurations.get(configuration)
+        configurations = self._sender.configurations
+        settings = find_account(configurations, configuration, connection)
         call = build_call(settings, method, path, **content)
         return preview(self._sender.context, call)
 
     @_off_loop
     def test(
-        self, configuration: str, *, subject_token: str | Secret | None = None
+        self,
+        configuration: str,
+        *,
+        subject_token: str | Secret | None = None,
+        connection: str | None = None,
     ) -> Report:
         """Test a configuration step by step.
 
-        At most one request with credentials is sent. `subject_token` is that of `send`.
+        At most one request with credentials is sent. `subject_token` and `connection`
+        are those of `send`.
         """
-        settings = self._sender.configurations.get(configuration)
+        configurations = self._sender.configurations
+        settings = find_account(configurations, configuration, connection)
         subject = subject_of(subject_token)
         return prepare_test(self._sender, settings, subject=subject).run()
 
@@ -138,6 +153,7 @@ class Gateway:
         body: bytes | None = b"",
         rejected: Loan | None = None,
         subject_token: str | Secret | None = None,
+        connection: str | None = None,
     ) -> Loan:
         """Return the credentials for a request that another HTTP client will send.
 
@@ -145,10 +161,10 @@ class Gateway:
         its headers, which a signature of AWS needs; `body` is None if it comes from a
         stream. Report the response to `settle`. If the API refused
         a loan's token, pass that loan as `rejected` to get another token.
-        `subject_token` is that of `send`.
+        `subject_token` and `connection` are those of `send`.
         """
         sender = self._sender
-        settings = sender.configurations.get(configuration)
+        settings = find_account(sender.configurations, configuration, connection)
 
         def lend_to(
             context: SendContext, lender: Configuration, token: AccessToken | None
@@ -193,7 +209,9 @@ class Gateway:
                 sender.trials, sender.context, loan, loan.turn, status, headers
             )
         else:
-            find = partial(sender.configurations.get, loan.configuration)
+            find = partial(
+                find_account, sender.configurations, loan.configuration, loan.connection
+            )
             steps = settle(sender.context, find, loan, status, headers)
         return sender.run(steps)
 

@@ -23,7 +23,16 @@ class Configurations(Protocol):
     """Where sending finds configurations, and counts refusals."""
 
     def get(self, name: str) -> Configuration:
-        """Return one configuration, or raise UnknownConfiguration."""
+        """Return one configuration, or raise UnknownConfiguration.
+
+        With the account of a connection, where the name is that of an account.
+        """
+
+    def connected(self, name: str, connection: str) -> Configuration:
+        """Return a configuration with the account of a connection.
+
+        Raises UnknownConfiguration or UnknownConnection.
+        """
 
     def configuration_of_line(self, name: str) -> str:
         """Return the configuration of a sync line, or raise UnknownConfiguration."""

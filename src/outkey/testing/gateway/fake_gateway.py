@@ -28,7 +28,13 @@ from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.diagnosis.diagnose import diagnose
 from outkey.sending.core.request.assembly import Call, authenticated_request
 from outkey.sending.core.request.message import Request, Response, Route, Source
-from outkey.sending.engine.exchange.calls import SendOptions, build_call, subject_of
+from outkey.sending.engine.exchange.calls import (
+    CallOptions,
+    SendOptions,
+    build_call,
+    find_account,
+    subject_of,
+)
 from outkey.sending.engine.exchange.lend import Loan, lend
 from outkey.sending.engine.gateway import Gateway
 from outkey.sending.engine.tokens.renewal import missing_subject
@@ -185,9 +191,10 @@ class FakeGateway(Gateway):
         body: bytes | None = b"",
         rejected: Loan | None = None,
         subject_token: str | Secret | None = None,
+        connection: str | None = None,
     ) -> Loan:
         """Return made-up credentials for a request that another HTTP client sends."""
-        settings = self._settings(configuration, url)
+        settings = self._settings(configuration, url, connection)
         _refuse_missing_subject(settings, subject_of(subject_token))
         return self._sender.run(
             lend(
@@ -206,17 +213,24 @@ class FakeGateway(Gateway):
         name: str,
         method: str,
         path: str,
-        **options: Unpack[SendOptions],
+        *,
+        connection: str | None = None,
+        **options: Unpack[CallOptions],
     ) -> Call:
         if not self._knows_any_name:
-            return super()._build_call(name, method, path, **options)
-        return build_call(self._settings(name, path), method, path, **options)
+            return super()._build_call(
+                name, method, path, connection=connection, **options
+            )
+        settings = self._settings(name, path, connection)
+        return build_call(settings, method, path, **options)
 
-    def _settings(self, name: str, url: str = "") -> Configuration:
+    def _settings(
+        self, name: str, url: str = "", connection: str | None = None
+    ) -> Configuration:
         """Return a configuration; without a document, one whose origin is the URL's."""
         if self._knows_any_name:
-            return made_up_configuration(name, url)
-        return self._sender.configurations.get(name)
+            return made_up_configuration(name, url, connection)
+        return find_account(self._sender.configurations, name, connection)
 
     def _take_result(self, call: Call) -> object:
         """Take the next result for a call, or refuse it as the real gateway would.

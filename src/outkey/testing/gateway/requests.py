@@ -47,6 +47,7 @@ class FakeRequest:
     query: str = ""
     headers: ResponseHeaders = field(default_factory=ResponseHeaders)
     body: bytes = b""
+    connection: str | None = None  #: the account that it is sent for
 
     @property
     def params(self) -> dict[str, str | list[str]]:
@@ -86,6 +87,7 @@ def request_of(call: Call) -> FakeRequest:
         target=without_base(request.target, call.configuration.base.target),
         headers=compose(request.headers),
         body=whole_body(call.body),
+        connection=call.configuration.connection_id or None,
     )
 
 
@@ -101,6 +103,7 @@ def fake_request(
     target: str,
     headers: Iterable[Header],
     body: bytes,
+    connection: str | None = None,
 ) -> FakeRequest:
     """Return a request without the headers that a caller does not pass."""
     path, _, query = target.partition("?")
@@ -116,6 +119,7 @@ def fake_request(
         query=query,
         headers=ResponseHeaders(pairs),
         body=body,
+        connection=connection,
     )
 
 

@@ -29,6 +29,7 @@ RuleResult = Response | OutkeyError | type[OutkeyError] | ResponseFunction
 class PatternOptions(RequestContent, total=False):
     """Conditions of a rule besides the path: content, and a function that agrees."""
 
+    connection: str | None
     where: Callable[[FakeRequest], bool] | None
 
 
@@ -47,6 +48,7 @@ class RequestPattern:
     content: BodyContent | None = None
     headers: Mapping[str, str] | None = None
     where: Callable[[FakeRequest], bool] | None = None
+    connection: str | None = None
     # Whether a request may have no other parameters than these.
     is_exact: bool = False
 
@@ -61,6 +63,8 @@ class RequestPattern:
     def _differences(self, request: FakeRequest) -> Iterator[str]:
         if self.configuration not in {None, request.configuration}:
             yield f"the configuration is {request.configuration}"
+        if self.connection not in {None, request.connection}:
+            yield f"the connection is {request.connection}"
         if self.method not in {None, request.method}:
             yield f"the method is {request.method}"
         if not self._has_path(request.path):
@@ -224,6 +228,7 @@ def build_pattern(  # noqa: PLR0913 - the parts of a request, all by keyword
     data: Data = None,
     headers: Mapping[str, str | Secret] | None = None,
     where: Callable[[FakeRequest], bool] | None = None,
+    connection: str | None = None,
 ) -> RequestPattern:
     """Return the pattern of requests like this one; `query` is that of its path."""
     return RequestPattern(
@@ -234,6 +239,7 @@ def build_pattern(  # noqa: PLR0913 - the parts of a request, all by keyword
         content=_expected_content(json, data),
         headers=_expected_headers(headers),
         where=where,
+        connection=connection,
     )
 
 

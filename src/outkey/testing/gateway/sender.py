@@ -18,6 +18,8 @@ from outkey.sending.adapters.tokens.signer_jose import JoseSigner
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.sections import ProxySettings
+from outkey.sending.core.connections.connection import Connection
+from outkey.sending.core.connections.ids import check_connection_id
 from outkey.sending.core.request.message import Peer, Request, Response, Route
 from outkey.sending.engine.exchange.sender import Ports, Sender
 from outkey.testing.fakes.basic import FakeScripts, MemoryAudit
@@ -41,6 +43,10 @@ class AnyConfigurations(FakeConfigurations):
     def get(self, name: str) -> Configuration:
         """Return the configuration of this name."""
         return made_up_configuration(name)
+
+    def connected(self, name: str, connection: str) -> Configuration:
+        """Return the configuration of this name with this connection."""
+        return made_up_configuration(name, connection=connection)
 
 
 class FakeSecrets:
@@ -106,14 +112,20 @@ class OneAddress:
 
 
 @lru_cache
-def made_up_configuration(name: str, url: str = "") -> Configuration:
+def made_up_configuration(
+    name: str, url: str = "", connection: str | None = None
+) -> Configuration:
     """Return a configuration with a token; its origin is that of a complete URL."""
     base_url = BASE_URL
     if _ABSOLUTE.match(url):
         base_url = str(parse_url(url).origin)
     values = {"base_url": base_url, "authentication_type": "bearer"}
     # A real one would refuse to send to a plain http URL or to this machine.
-    return build(name, values | {"network": "internal"})
+    made = build(name, values | {"network": "internal"})
+    if connection is None:
+        return made
+    account = Connection(check_connection_id(connection), name)
+    return made.with_connection(account, {})
 
 
 def fake_sender(

@@ -61,7 +61,11 @@ def encode_intent(
 def encode_outcome(outcome: Outcome, at: int) -> EncodedRecord:
     """Return the record of an outcome; `at` is Unix time in ms."""
     parts = _encode_outcome_parts(
-        outcome.configuration, outcome.outcome, outcome.status, outcome.tag
+        outcome.configuration,
+        outcome.outcome,
+        outcome.status,
+        outcome.tag,
+        outcome.connection,
     )
     attempt = outcome.attempt
     attempt = f'"{attempt}"' if attempt.isalnum() else CANONICAL_JSON.encode(attempt)
@@ -80,8 +84,9 @@ def encode_event(
     if isinstance(event, Change):
         return _encode_facts({"at": at, **event.facts()}, request_id)
     facts = {"at": at, **event._asdict()}
-    if not event.actor:
-        del facts["actor"]  # most requests have none, and do not name one
+    for name in ("actor", "connection"):
+        if not facts[name]:
+            del facts[name]  # most requests have none, and do not name one
     return _encode_facts(facts, request_id)
 
 
@@ -104,10 +109,11 @@ def _encode_intent_parts(intent: Intent) -> IntentParts:
 
 @lru_cache(maxsize=MAX_REMEMBERED)
 def _encode_outcome_parts(
-    configuration: str, outcome: str, status: int, tag: Tag
+    configuration: str, outcome: str, status: int, tag: Tag, connection: str
 ) -> OutcomeParts:
     """Return the facts of an outcome that stand before and after its duration."""
-    before = canonical({"configuration": configuration})
+    account = {"connection": connection} if connection else {}
+    before = canonical({"configuration": configuration, **account})
     after = canonical({"outcome": outcome, "status": status, "tag": tag})
     return OutcomeParts(
         before[1:-1].decode(), after[1:-1].decode(), kind_of(tag, outcome)

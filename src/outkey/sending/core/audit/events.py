@@ -42,6 +42,11 @@ class Tag(StrEnum):
     CONFIGURATION_REMOVED = "api:configuration:removed"
     CONFIGURATION_EXPORTED = "api:configuration:exported"
     CONFIGURATION_TESTED = "api:configuration:tested"
+    CONNECTION_CREATED = "api:connection:created"
+    CONNECTION_UPDATED = "api:connection:updated"
+    CONNECTION_PAUSED = "api:connection:paused"
+    CONNECTION_RESUMED = "api:connection:resumed"
+    CONNECTION_REMOVED = "api:connection:removed"
     LINE_SAVED = "api:line:kept"
     LINE_RENAMED = "api:line:renamed"
     LINE_REMOVED = "api:line:removed"
@@ -163,11 +168,12 @@ class Intent(NamedTuple):
     actor: str = ""
     serial: int = 0  # of the credentials, once there was more than one set of them
     sources: tuple[SecretSource, ...] = ()  # where external stores were used
+    connection: str = ""  # the account, under a configuration that has several
 
     def facts(self) -> dict[str, object]:
-        """Return the recorded facts; most requests have none of the last four."""
+        """Return the recorded facts; most requests have none of the last five."""
         facts = self._asdict()
-        for name in ("purpose", "actor", "serial", "sources"):
+        for name in ("purpose", "actor", "serial", "sources", "connection"):
             if not facts[name]:
                 del facts[name]
         if self.sources:
@@ -184,6 +190,7 @@ class Outcome(NamedTuple):
     outcome: str
     duration_ms: int
     tag: Tag = Tag.SEND_OUTCOME
+    connection: str = ""
 
 
 class Refusal(NamedTuple):
@@ -195,6 +202,7 @@ class Refusal(NamedTuple):
     code: str
     tag: Tag = Tag.SEND_REFUSED
     actor: str = ""
+    connection: str = ""
 
 
 class Change(NamedTuple):
@@ -215,11 +223,14 @@ class Change(NamedTuple):
     changes: tuple[tuple[str, str, str], ...] = ()
     effect: str = ""
     numbers: tuple[tuple[str, int], ...] = ()  # of a rotation, by their names
+    connection: str = ""
 
     def facts(self) -> dict[str, object]:
         """Return the recorded facts."""
         facts = self._asdict()
         numbers = facts.pop("numbers")
+        if not self.connection:
+            del facts["connection"]  # most changes have none
         return facts | dict(numbers)
 
 
@@ -279,4 +290,5 @@ def intent_of(
         tag=tag,
         actor=actor,
         serial=configuration.serial if configuration.sets.is_used else 0,
+        connection=configuration.connection_id,
     )

@@ -14,12 +14,15 @@ from urllib.parse import parse_qsl
 from outkey.foundation.core.errors import (
     AuthenticationRequired,
     ConfigError,
+    ConnectionMissing,
     EgressDenied,
     InactiveConfiguration,
     OutkeyError,
+    paused_connection,
 )
 from outkey.foundation.core.fields.choices import (
     ClientAuth,
+    Connections,
     Environment,
     Network,
     NoAuthReason,
@@ -196,6 +199,11 @@ VALUE_TRIMMED = Check(
 
 def refuse_unsendable(configuration: Configuration) -> None:
     """Raise where the configuration itself forbids sending, whatever the request is."""
+    connection = configuration.connection
+    if connection is None and configuration.connections is Connections.REQUIRED:
+        raise ConnectionMissing(field="connection")
+    if connection is not None and not connection.active:
+        raise paused_connection(configuration.name, connection.id, by_operator=True)
     if not configuration.active:
         raise InactiveConfiguration(field="active")
     _refuse_no_credentials(configuration)

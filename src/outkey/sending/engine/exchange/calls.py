@@ -8,6 +8,7 @@ from outkey.foundation.core.origin import Params
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.assembly import Call, encode_body
+from outkey.sending.ports.sending import Configurations
 
 Data = bytes | str | Mapping[str, object] | None
 _USUAL_METHODS = (
@@ -28,12 +29,27 @@ class RequestContent(TypedDict, total=False):
     headers: Mapping[str, str | Secret] | None
 
 
-class SendOptions(RequestContent, total=False):
+class CallOptions(RequestContent, total=False):
     """The content of a request, and the line, actor and user that it belongs to."""
 
     line: str
     actor: str
     subject_token: str | Secret | None
+
+
+class SendOptions(CallOptions, total=False):
+    """The same, and the connection whose account sends it."""
+
+    connection: str | None
+
+
+def find_account(
+    configurations: Configurations, name: str, connection: str | None
+) -> Configuration:
+    """Return a configuration, with the account of a connection where one is named."""
+    if connection is None:
+        return configurations.get(name)
+    return configurations.connected(name, connection)
 
 
 def build_call(  # noqa: PLR0913 - the parts of a request, all by keyword

@@ -196,6 +196,7 @@ class Exchange:
             line=self._call.line,
             code=str(error.code),
             actor=self._call.actor,
+            connection=self._configuration.connection_id,
         )
 
     def follow_redirects(self) -> Steps[Response]:
@@ -257,7 +258,7 @@ class Exchange:
 
     def _wait_for_reset(self) -> Steps[None]:
         """Wait until the API permits requests again, or refuse if that is too long."""
-        name = self._configuration.name
+        name = self._configuration.account
         while wait := self._context.permits.budget_wait(name):
             if wait >= self._time_left():
                 raise spent_budget(wait, self._context.clock.now() + wait)
@@ -269,7 +270,7 @@ class Exchange:
         context = self._context
         seconds = seconds_until_reset(response, context.clock.now())
         if seconds:
-            context.permits.note_spent_budget(self._configuration.name, seconds)
+            context.permits.note_spent_budget(self._configuration.account, seconds)
             self._waits_for_reset = True
 
     def _wait(self, seconds: float) -> Steps[None]:
@@ -386,7 +387,7 @@ class Exchange:
         if challenge is not None:
             self._store_nonce(challenge)
         use = self._context.nonces.next_use(
-            self._configuration.name,
+            self._configuration.account,
             self._configuration.base.origin,
             self._context.signer.fresh,
         )
@@ -395,7 +396,7 @@ class Exchange:
 
     def _store_nonce(self, challenge: DigestChallenge) -> None:
         self._context.nonces.store(
-            self._configuration.name,
+            self._configuration.account,
             self._configuration.base.origin,
             challenge,
             self._context.signer.fresh,
@@ -428,7 +429,7 @@ class Exchange:
     def _requested_wait(self, response: Response, retry: int) -> float:
         """Return the seconds until a retry; a 429 holds the whole configuration."""
         permits = self._context.permits
-        name = self._configuration.name
+        name = self._configuration.account
         requested = retry_after(response, now=self._context.clock.now()) or 0.0
         if response.status == 429 and requested:
             permits.hold(name, requested)

@@ -65,6 +65,7 @@ class Loan:
     renewed: bool = False  #: after the API refused another token
     subject: Secret | None = None  #: the user's token that it was exchanged for
     turn: Turn | None = None  #: of a trial, with the next credentials
+    connection: str | None = None  #: the account that they are of
 
     def is_replaced_by(self, other: Loan) -> bool:
         """Whether another loan has other credentials, so that a retry makes sense."""
@@ -74,7 +75,14 @@ class Loan:
         """Describe how the request ended; status 0 means without a response."""
         result = "unknown" if not status else "ok" if status < 400 else "answered"
         duration = round((now - self.started) * 1000)
-        return Outcome(self.attempt, self.configuration, status, result, duration)
+        return Outcome(
+            attempt=self.attempt,
+            configuration=self.configuration,
+            status=status,
+            outcome=result,
+            duration_ms=duration,
+            connection=self.connection or "",
+        )
 
 
 def lend(  # noqa: PLR0913 - the parts of a request
@@ -127,7 +135,13 @@ def lend(  # noqa: PLR0913 - the parts of a request
             raise _unlendable_error()
         context.permit(configuration, patience=0.0)
     except OutkeyError as error:
-        yield Refusal("", configuration.name, "", str(error.code))
+        yield Refusal(
+            attempt="",
+            configuration=configuration.name,
+            line="",
+            code=str(error.code),
+            connection=configuration.connection_id,
+        )
         raise
     intent = intent_of(configuration, "", request, 0, Tag.SEND_INTENT)
     if context.reads is not None:
@@ -142,6 +156,7 @@ def lend(  # noqa: PLR0913 - the parts of a request
         token=token,
         renewed=rejected is not None,
         subject=subject,
+        connection=configuration.connection_id or None,
     )
 
 

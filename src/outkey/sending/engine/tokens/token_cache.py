@@ -43,7 +43,7 @@ class CachedToken(NamedTuple):
 
 def cache_key(configuration: Configuration) -> str:
     """Return the name of a configuration in the caches of a process."""
-    name = configuration.record or configuration.name
+    name = configuration.record or configuration.account
     other = configuration.other_set
     return f"{name}:{other.serial}" if other else name
 

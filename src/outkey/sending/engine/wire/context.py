@@ -55,6 +55,7 @@ class VouchedScripts:
 
     def has(self, secrets: Secrets, configuration: Configuration) -> bool:
         """Whether these secrets have vouched for the script of this very object."""
+        configuration = configuration.unconnected or configuration
         compared = self._compared.get(configuration.name)
         return (
             compared is not None
@@ -64,6 +65,7 @@ class VouchedScripts:
 
     def add(self, secrets: Secrets, configuration: Configuration) -> None:
         """Remember that these secrets vouch for the script of this object."""
+        configuration = configuration.unconnected or configuration
         if len(self._compared) >= _MOST:
             self._compared.clear()
         self._compared[configuration.name] = secrets, configuration
@@ -186,7 +188,7 @@ class SendContext:
         """Return by how many seconds this configuration's timestamps are shifted."""
         if not configuration.verification.follow_clock:
             return 0
-        return self.offsets.of(configuration.name, origin, self.clock)
+        return self.offsets.of(configuration.account, origin, self.clock)
 
     def proxy_of(self, configuration: Configuration) -> Proxy | None:
         """Return the proxy that requests of a configuration go through."""
@@ -195,7 +197,7 @@ class SendContext:
     def permit(self, configuration: Configuration, patience: float) -> float:
         """Take a permit and return the seconds to wait for it, or refuse."""
         per_minute = configuration.limits.requests_per_minute
-        wait = self.permits.reserve(configuration.name, per_minute, patience)
+        wait = self.permits.reserve(configuration.account, per_minute, patience)
         if wait is not None:
             return wait
         if per_minute is None:

@@ -277,7 +277,15 @@ class AsyncRun(Generic[Result]):
 def cancelled_outcome(intent: Intent, attempt: str, duration_ms: int) -> Outcome:
     """Return the outcome of a request whose response nobody waits for."""
     tag = Tag.TOKEN_OUTCOME if _is_for_token(intent) else Tag.SEND_OUTCOME
-    return Outcome(attempt, intent.configuration, 0, "cancelled", duration_ms, tag)
+    return Outcome(
+        attempt=attempt,
+        configuration=intent.configuration,
+        status=0,
+        outcome="cancelled",
+        duration_ms=duration_ms,
+        tag=tag,
+        connection=intent.connection,
+    )
 
 
 def _is_for_token(intent: Intent) -> bool:

@@ -2,7 +2,13 @@
 
 from dataclasses import dataclass
 
-from outkey.foundation.core.errors import Cause, OutkeyError, Paused, resume_hint
+from outkey.foundation.core.errors import (
+    Cause,
+    OutkeyError,
+    Paused,
+    paused_connection,
+    resume_hint,
+)
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.ports.sending import Configurations
 
@@ -21,13 +27,18 @@ class LockoutGuard:
 
     def refuse_paused(self, configuration: Configuration) -> None:
         """Raise Paused if sending with this configuration is paused."""
-        if self.store is not None and self.enforced and configuration.paused:
-            raise Paused(hint=resume_hint(configuration.name))
+        if self.store is None or not self.enforced or not configuration.paused:
+            return
+        name = configuration.name
+        if configuration.connection is not None:
+            connection = configuration.connection.id
+            raise paused_connection(name, connection, by_operator=False)
+        raise Paused(hint=resume_hint(name))
 
     def refuse_paused_meanwhile(self, configuration: Configuration) -> None:
         """Raise Paused if sending was paused while this request had to wait."""
         if self.store is not None:
-            self.refuse_paused(self.store.get(configuration.name))
+            self.refuse_paused(self.store.get(configuration.account))
 
     def record_status(
         self,
@@ -42,7 +53,7 @@ class LockoutGuard:
         """
         if self.store is None:
             return
-        name = configuration.name
+        name = configuration.account
         is_refusal = status == 401 and cause is not Cause.INSUFFICIENT_PERMISSIONS
         try:
             if is_refusal and configuration.sends_credentials:

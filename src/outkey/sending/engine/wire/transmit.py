@@ -120,7 +120,7 @@ def transmit(
         budget.concluded = error
         yield _outcome(context, configuration, budget, 0, str(error.code), started)
         raise
-    context.offsets.note(configuration.name, request.origin, response, context.clock)
+    context.offsets.note(configuration.account, request.origin, response, context.clock)
     return (yield from _conclude(context, configuration, response, budget, started))
 
 
@@ -297,7 +297,15 @@ def _outcome(
 ) -> Outcome:
     duration = round((context.clock.monotonic() - started) * 1000)
     tag = Tag.TOKEN_OUTCOME if budget.for_token else Tag.SEND_OUTCOME
-    return Outcome(budget.attempt, configuration.name, status, outcome, duration, tag)
+    return Outcome(
+        attempt=budget.attempt,
+        configuration=configuration.name,
+        status=status,
+        outcome=outcome,
+        duration_ms=duration,
+        tag=tag,
+        connection=configuration.connection_id,
+    )
 
 
 def _recorded_intent(

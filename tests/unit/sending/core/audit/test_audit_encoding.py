@@ -51,16 +51,18 @@ OTHERS = st.builds(Refusal, TEXTS, TEXTS, TEXTS, TEXTS, actor=TEXTS) | st.builds
 )
 
 
-def named_facts(event: Intent | Refusal | Change) -> dict[str, object]:
+def named_facts(event: Outcome | Refusal | Change) -> dict[str, object]:
     """Return the facts of an event; a request without an actor names none.
 
-    The numbers of a rotation are facts by their names.
+    Nor one without a connection. The numbers of a rotation are facts by their names.
     """
     facts = event._asdict()
+    if not event.connection:
+        del facts["connection"]
     if isinstance(event, Change):
         del facts["numbers"]
         return facts | dict(event.numbers)
-    if not event.actor:
+    if isinstance(event, Refusal) and not event.actor:
         del facts["actor"]
     return facts
 
@@ -78,7 +80,7 @@ def test_an_intent_is_encoded_canonically(
 
 @given(OUTCOMES, TIMES)
 def test_an_outcome_is_encoded_canonically(outcome: Outcome, at: int) -> None:
-    facts = {"at": at, **outcome._asdict()}
+    facts = {"at": at, **named_facts(outcome)}
     assert encode_outcome(outcome, at) == (canonical(facts), label_of(facts))
 
 
