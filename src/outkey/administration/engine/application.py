@@ -38,6 +38,9 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
         ConfigurationChange,
         NamingWebhooks,
     )
+    from outkey.administration.engine.editing.connections import (
+        ConnectionAdministration,
+    )
     from outkey.administration.engine.editing.dependents import Dependents
     from outkey.administration.engine.editing.drafts import CandidateConfiguration
     from outkey.administration.engine.editing.editing import Edit
@@ -174,6 +177,14 @@ class Application:
         from outkey.administration.engine.editing.rotating import CredentialRotation  # noqa: PLC0415
 
         return CredentialRotation(administration, self.sender, self.clock)
+
+    def connections(self, administration: Administration) -> ConnectionAdministration:
+        """Return the connections of configurations, for the actor."""
+        from outkey.administration.engine.editing.connections import (  # noqa: PLC0415
+            ConnectionAdministration,
+        )
+
+        return ConnectionAdministration(administration, self.clock)
 
     def key_administration(self, administration: Administration) -> KeyAdministration:
         """Return the key rotation actions."""

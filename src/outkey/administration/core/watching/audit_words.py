@@ -15,6 +15,11 @@ SENTENCES: dict[str, Text] = {
     Tag.CONFIGURATION_REMOVED: Text("deleted the configuration"),
     Tag.CONFIGURATION_EXPORTED: Text("exported the configuration"),
     Tag.CONFIGURATION_TESTED: Text("tested the configuration"),
+    Tag.CONNECTION_CREATED: Text("created the connection"),
+    Tag.CONNECTION_UPDATED: Text("changed the connection"),
+    Tag.CONNECTION_PAUSED: Text("paused the connection"),
+    Tag.CONNECTION_RESUMED: Text("resumed the connection"),
+    Tag.CONNECTION_REMOVED: Text("deleted the connection"),
     Tag.LINE_SAVED: Text("saved the sync line"),
     Tag.LINE_RENAMED: Text("renamed the sync line"),
     Tag.LINE_REMOVED: Text("deleted the sync line"),
@@ -163,7 +168,9 @@ def subject_of(facts: Mapping[str, object]) -> str:
     key = str(facts.get("key") or "")
     if str(facts.get("tag", "")).startswith(PEOPLE):  # the sentence has the kind
         key = key.removeprefix("user ").removeprefix("group ")
-    return str(facts.get("configuration") or key or first)
+    names = [facts.get("configuration"), facts.get("connection")]
+    account = " / ".join(str(name) for name in names if name)
+    return account or key or first
 
 
 def is_about_line(facts: Mapping[str, object]) -> bool:

@@ -114,12 +114,12 @@ class Administration:
         state = successor(before, configuration.binding_of(field), reference)
         secrets = {**configuration.secrets, field: state}
         refuse_blocked(self.policy(), [replace(configuration, secrets=secrets)])
-        self.audit.note(self._note_of_secret(configuration, name, field))
+        self.audit.note(self._note_of_secret(configuration, configuration, field))
         with self.registry.transaction():
             self.registry.lock(configuration)
             self.registry.put_reference(configuration, field, state)
             self.registry.note_secrets_changed(name)
-            self._vouch(name, {field, *destinations_of(field)})
+            self.vouch(name, {field, *destinations_of(field)})
 
     def confirm(self, seen: Configuration) -> None:
         """Vouch for a configuration as the user has seen it."""
@@ -163,7 +163,7 @@ class Administration:
         with self.registry.transaction():
             self.registry.rename(name, new_name, at)
             if is_confirmed:
-                self._vouch(new_name, {NAME})
+                self.vouch(new_name, {NAME})
             webhooks = self.webhooks()
             if webhooks:
                 webhooks.rename_configuration(name, new_name)
@@ -241,14 +241,14 @@ class Administration:
         for field, secret in change.secrets.items():
             self.secrets.set_value(saved, field, secret, by=self.actor)
         if references or change.cleared or change.secrets:
-            self.registry.note_secrets_changed(saved.name)
+            self.registry.note_secrets_changed(saved.account)
         # Seal what this save decided (`sending.core.vault.voucher`), so that a change
         # which was made in the database without outkey is noticed.
         unconfirmed = self._unconfirmed_facts(change.stored) - change.destinations()
         facts = change.facts() - unconfirmed
         # Without a change the voucher stays too: caches would not read another one.
         if facts:
-            self._vouch(saved.name, facts)
+            self.vouch(saved.account, facts)
 
     def _unconfirmed_facts(self, stored: Configuration | None) -> set[str]:
         """Return the facts that a save must not vouch for: outkey did not save them.
@@ -261,7 +261,7 @@ class Administration:
         differences = self.secrets.voucher(stored).differences(stored)
         return {fact for fact in differences if fact == SCRIPT_FACT or is_setting(fact)}
 
-    def _vouch(self, name: str, changed: Collection[str]) -> None:
+    def vouch(self, name: str, changed: Collection[str]) -> None:
         """Vouch for what was changed, as it is stored now."""
         self.secrets.vouch(self.registry.find([name])[name], changed)
 
@@ -454,20 +454,32 @@ class Administration:
         )
 
     def _note_of_secret(
-        self, stored: Configuration | None, name: str, field: str
+        self, stored: Configuration | None, made: Configuration, field: str
     ) -> Change:
         had_value = stored is not None and field in stored.secrets
-        effect = ChangeEffect.REPLACED if had_value else ChangeEffect.CREATED
-        return Change(Tag.SECRET_SET, self.actor, name, (field,), effect=effect)
+        return Change(
+            Tag.SECRET_SET,
+            self.actor,
+            made.name,
+            (field,),
+            effect=ChangeEffect.REPLACED if had_value else ChangeEffect.CREATED,
+            connection=made.connection_id,
+        )
 
     def _notes(self, change: ConfigurationChange) -> Iterator[Change]:
-        name = change.made.name
+        made = change.made
         if change.changes_settings:
-            yield self._note_of_settings(change.stored, change.made)
+            yield self._note_of_settings(change.stored, made)
         for field in change.cleared:
-            yield Change(Tag.SECRET_CLEARED, self.actor, name, (field,))
+            yield Change(
+                Tag.SECRET_CLEARED,
+                self.actor,
+                made.name,
+                (field,),
+                connection=made.connection_id,
+            )
         for field in change.secrets:
-            yield self._note_of_secret(change.stored, name, field)
+            yield self._note_of_secret(change.stored, made, field)
 
     def _note_of_settings(
         self, stored: Configuration | None, made: Configuration

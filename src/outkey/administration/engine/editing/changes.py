@@ -117,6 +117,9 @@ def check_secret_field(configuration: Configuration, field: str) -> None:
     # Two ways to authenticate may have a secret of the same name.
     known = list(dict.fromkeys(f.secret_name for f in FIELDS if f.secret))
     rows = [row.secret_field for row in configuration.rows if row.secret]
+    if configuration.connection is not None:
+        known = [name for name in known if configuration.is_of_account(name)]
+        rows = [name for name in rows if configuration.is_of_account(name)]
     if field not in known + rows:
         hint = Text("Known: {names}.", names=", ".join(known + rows))
         raise ConfigError(Text("there is no such secret"), field="field", hint=hint)

@@ -1,0 +1,297 @@
+"""Connections of a configuration in a whole installation, against a real server."""
+
+import threading
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.engine.application import Application
+from outkey.administration.engine.editing.connections import ConnectionAdministration
+from outkey.foundation.core.errors import (
+    ConfigError,
+    ConnectionMissing,
+    ConnectionPaused,
+    EditConflict,
+    OutkeyError,
+    SecretMissing,
+    SecretUnreadable,
+    UnknownConnection,
+)
+from outkey.foundation.core.secret import Secret
+from outkey.sending.core.connections.connection import (
+    ConnectionQuery,
+    ConnectionState,
+)
+from third_host.database import SqliteDatabase
+from third_host.host import open_application
+
+DOCUMENT = """
+[configuration.books]
+base_url = "{url}"
+network = "internal"
+authentication_type = "basic"
+username = "erp"
+connections = "{mode}"
+headers = [{{ key = "X-App-Key", secret = true }}]
+[configuration.books.verification]
+test_path = "/basic"
+[configuration.books.connect]
+shared = ["header:X-App-Key"]
+"""
+
+
+class Server:
+    """An API with several accounts, and an application key."""
+
+    def __init__(self) -> None:
+        self.passwords = {"ann": "of-ann", "bob": "of-bob", "erp": "of-erp"}
+        self.accepted: list[str] = []  # users
+        self.requests = 0
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                server.requests += 1
+                scheme, _, encoded = self.headers.get("Authorization", "").partition(
+                    " "
+                )
+                user, _, password = b64decode(encoded).decode().partition(":")
+                is_known = server.passwords.get(user) == password
+                has_key = self.headers.get("X-App-Key") == "app-key"
+                status = 200 if is_known and has_key and scheme == "Basic" else 401
+                if status == 200:
+                    server.accepted.append(user)
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_arguments: object) -> None:
+                """Print nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class Books:
+    """An installation with one configuration, and the accounts under it."""
+
+    def __init__(self, home: Path, url: str, mode: str = "required") -> None:
+        self.home = home
+        self.application: Application = open_application(home)
+        self.administration = self.application.administration("tests")
+        document = parse_document(DOCUMENT.format(url=url, mode=mode))
+        self.application.apply(self.administration, document, dry_run=False)
+        self.administration.set_secret("books", "header:X-App-Key", Secret("app-key"))
+
+    @property
+    def accounts(self) -> ConnectionAdministration:
+        return self.application.connections(self.administration)
+
+    def connect(self, name: str, username: str, password: str) -> None:
+        """Create an account with its password."""
+        self.accounts.create("books", name, {"username": username})
+        self.set_password(name, password)
+
+    def set_password(self, name: str, password: str) -> None:
+        seen = self.accounts.current("books", name)
+        self.administration.set_secret(
+            seen.account, "password", Secret(password), seen=seen
+        )
+
+    def send(self, connection: str | None, path: str = "/basic") -> int:
+        """Return the status of a request."""
+        gateway = self.application.gateway
+        return gateway.send("books", "GET", path, connection=connection).status
+
+    def state(self, name: str) -> ConnectionState:
+        (row,) = self.accounts.page("books", ConnectionQuery(prefix=name))
+        return row.connection_state
+
+    def execute(self, statement: str) -> None:
+        """Change the database without outkey."""
+        database = SqliteDatabase(self.home / "data" / "host.sqlite3")
+        with database.transaction():
+            database.write(statement)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def books(tmp_path: Path, server: Server) -> Iterator[Books]:
+    made = Books(tmp_path, server.url)
+    made.connect("acme:1", "ann", "of-ann")
+    made.connect("acme:2", "bob", "of-bob")
+    yield made
+    made.application.gateway.close()
+
+
+def test_each_account_sends_its_own_credentials_and_the_shared_ones(
+    books: Books, server: Server
+) -> None:
+    for name in ("acme:1", "acme:2", "acme:1"):
+        assert books.send(name) == 200
+    assert server.accepted == ["ann", "bob", "ann"]
+    assert books.application.gateway.test("books", connection="acme:2").ok
+
+
+def test_without_a_connection_nothing_is_sent(books: Books, server: Server) -> None:
+    with pytest.raises(ConnectionMissing):
+        books.send(None)
+    with pytest.raises(ConnectionMissing):
+        books.application.gateway.lend("books", "GET", server.url, [])
+    assert not books.application.gateway.test("books").ok
+    with pytest.raises(UnknownConnection):
+        books.send("acme")
+    with pytest.raises(ConfigError):
+        books.send("no id")
+    assert server.requests == 0
+
+
+def test_an_account_never_gets_the_credentials_of_the_configuration(
+    tmp_path: Path, server: Server
+) -> None:
+    books = Books(tmp_path, server.url, mode="optional")
+    books.administration.set_secret("books", "password", Secret("of-erp"))
+    assert books.send(None) == 200
+    books.accounts.create("books", "new", {"username": "erp"})
+    with pytest.raises(SecretMissing):
+        books.send("new")
+    assert books.state("new") is ConnectionState.NEW
+    assert server.accepted == ["erp"]
+    books.application.gateway.close()
+
+
+def test_a_secret_of_all_accounts_cannot_be_entered_for_one(books: Books) -> None:
+    seen = books.accounts.current("books", "acme:1")
+    with pytest.raises(ConfigError, match="no such secret"):
+        books.administration.set_secret(
+            seen.account, "header:X-App-Key", Secret("other"), seen=seen
+        )
+
+
+def test_refusals_pause_one_account_alone(books: Books, server: Server) -> None:
+    books.set_password("acme:1", "wrong")
+    for _ in range(5):
+        assert books.send("acme:1") == 401
+    with pytest.raises(ConnectionPaused):
+        books.send("acme:1")
+    assert books.send("acme:2") == 200
+    assert books.state("acme:1") is ConnectionState.PAUSED
+    assert not books.application.registry.get("books").paused
+    assert books.accounts.resume("books", "acme:1")
+    assert books.send("acme:1") == 401
+    books.set_password("acme:1", "of-ann")
+    assert books.send("acme:1") == 200
+    assert books.state("acme:1") is ConnectionState.WORKING
+
+
+def test_a_user_pauses_and_resumes_an_account(books: Books, server: Server) -> None:
+    assert books.accounts.pause("books", "acme:1")
+    assert not books.accounts.pause("books", "acme:1")
+    with pytest.raises(ConnectionPaused):
+        books.send("acme:1")
+    assert books.send("acme:2") == 200
+    assert books.accounts.resume("books", "acme:1")
+    assert not books.accounts.resume("books", "acme:1")
+    assert books.send("acme:1") == 200
+
+
+def test_a_removed_account_begins_with_nothing(books: Books, server: Server) -> None:
+    with pytest.raises(EditConflict):
+        books.accounts.create("books", "acme:1", {})
+    books.accounts.remove("books", "acme:1")
+    with pytest.raises(UnknownConnection):
+        books.send("acme:1")
+    books.accounts.create("books", "acme:1", {"username": "ann"})
+    with pytest.raises(SecretMissing):
+        books.send("acme:1")
+    assert server.requests == 0
+
+
+def test_a_configuration_that_is_renamed_keeps_its_accounts(books: Books) -> None:
+    books.administration.rename("books", "library", at=1.0)
+    gateway = books.application.gateway
+    assert gateway.send("library", "GET", "/", connection="acme:1").status == 200
+
+
+# What somebody with the database alone might do to send one account's credentials for
+# another one.
+SWAPS = {
+    "ciphertexts": """
+        UPDATE secret SET sealed = (SELECT other.sealed FROM secret other
+        WHERE other.field = 'password' AND other.record LIKE '%acme:2')
+        WHERE field = 'password' AND record LIKE '%acme:1'
+    """,
+    "names": """
+        UPDATE configuration SET name = 'x' WHERE connection_id = 'acme:1';
+        UPDATE configuration SET name = replace(name, 'acme:2', 'acme:1')
+        WHERE connection_id = 'acme:2'
+    """,
+    "names and facts": """
+        UPDATE configuration SET name = 'x' WHERE connection_id = 'acme:1';
+        UPDATE configuration SET name = replace(name, 'acme:2', 'acme:1'),
+        connection = replace(connection, 'acme:2', 'acme:1'), connection_id = 'acme:1'
+        WHERE connection_id = 'acme:2'
+    """,
+    "user name": """
+        UPDATE configuration SET connection = replace(connection, 'ann', 'erp')
+        WHERE connection_id = 'acme:1'
+    """,
+    "owner": """
+        UPDATE configuration SET connection = json_set(connection, '$.owner', 'north')
+        WHERE connection_id = 'acme:1'
+    """,
+    "secret row": "UPDATE configuration SET headers = '[]' WHERE name = 'books'",
+    "shared secret": """
+        UPDATE secret SET record = (SELECT record FROM configuration
+        WHERE connection_id = 'acme:2') WHERE field = 'header:X-App-Key'
+    """,
+}
+
+
+@pytest.mark.parametrize("swap", SWAPS)
+def test_what_is_exchanged_in_the_database_does_not_open(
+    books: Books, server: Server, swap: str
+) -> None:
+    for statement in SWAPS[swap].split(";"):
+        books.execute(statement)
+    fresh = open_application(books.home).gateway
+    with pytest.raises((SecretUnreadable, SecretMissing)) as caught:
+        fresh.send("books", "GET", "/", connection="acme:1")
+    assert "of-" not in str(caught.value)
+    assert server.requests == 0
+    fresh.close()
+
+
+def test_the_audit_names_the_account(books: Books) -> None:
+    books.send("acme:1")
+    books.accounts.pause("books", "acme:1")
+    with suppress(OutkeyError):
+        books.send("acme:1")
+    books.application.audit.flush()
+    facts = books.application.audit_trail.rows.newest(50)
+    named = [
+        fact for fact in facts if fact["tag"].startswith(("engine:send", "api:connec"))
+    ]
+    assert {fact["tag"]: fact.get("connection") for fact in named[:5]} == {
+        "engine:send:refused": "acme:1",
+        "api:connection:paused": "acme:1",
+        "engine:send:ended": "acme:1",
+        "engine:send:intended": "acme:1",
+        "api:connection:created": "acme:2",
+    }
