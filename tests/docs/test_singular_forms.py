@@ -22,6 +22,8 @@ COUNTED = re.compile(rf"(?<!of )(?<!of the )(%\(\w+\)s|%s|\{{\w+\}}) (?:{NOUNS})
 NEVER_ONE = {
     "a key must have {count} bytes": "a constant",
     "at most {count} characters": "a constant",
+    "at most {limit} characters": "a constant",
+    "has 1 to {limit} characters": "a constant",
     "only the first {count} records": "a constant",
     "longer than {limit} characters": "a constant",
     "more than {count} ": "a limit, which is a constant",

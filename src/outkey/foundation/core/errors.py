@@ -842,6 +842,16 @@ def secret_missing(field: str) -> SecretMissing:
     return SecretMissing(message, hint=Text("Enter the secret."), field=field)
 
 
+def repeated(error: OutkeyError, *, field: str | None = None) -> OutkeyError:
+    """Return the same error anew, for one of several places that it is raised in."""
+    return type(error)(
+        error.message,
+        hint=error.hint,
+        field=error.field if field is None else field,
+        reason=error.reason,
+    )
+
+
 def resume_line_hint(line: str) -> Text:
     """Return the hint how a paused sync line is resumed."""
     return Text("Resume it: outkey line resume {line}", line=quote(line))

@@ -18,6 +18,7 @@ from outkey.sending.adapters.tokens.signer_jose import JoseSigner
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.sections import ProxySettings
+from outkey.sending.core.connections.account import with_account
 from outkey.sending.core.connections.connection import Connection
 from outkey.sending.core.connections.ids import check_connection_id
 from outkey.sending.core.request.message import Peer, Request, Response, Route
@@ -125,7 +126,7 @@ def made_up_configuration(
     if connection is None:
         return made
     account = Connection(check_connection_id(connection), name)
-    return made.with_connection(account, {})
+    return with_account(made, account, {})
 
 
 def fake_sender(

@@ -24,6 +24,7 @@ from outkey.foundation.core.origin import (
 )
 from outkey.foundation.core.script_syntax import check_script
 from outkey.foundation.core.text import Text, build_text
+from outkey.foundation.core.url_samples import sample_of
 
 # Also what controls a terminal (C1) or changes the direction of a text.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -163,6 +164,7 @@ class Field:
     lines: bool = False  # a secret that may have several lines
     to_token_url: bool = False  # a secret that is sent there
     only_reference: bool = False  # a secret that is never stored
+    takes_variables: bool = False  # a URL that values of a connection are filled in
     stored_as: str = ""  # the name of a secret, if it is not its key
     parts: "tuple[Field, ...]" = ()  # the keys of a table
     make: Callable[[Any], object] | None = None  # of the values of a table, or of texts
@@ -354,7 +356,8 @@ def _parse_address(field: Field, value: object, place: str) -> str:
     """Return a URL, or an empty text."""
     text = _parse_text(field, value, place)
     if text:
-        URL_PARSERS[field.kind](text, place or field.path)
+        url = sample_of(text) if field.takes_variables else text
+        URL_PARSERS[field.kind](url, place or field.path)
     return text
 
 

@@ -19,6 +19,7 @@ from outkey.foundation.core.errors import (
     InactiveConfiguration,
     OutkeyError,
     paused_connection,
+    repeated,
 )
 from outkey.foundation.core.fields.choices import (
     ClientAuth,
@@ -39,6 +40,7 @@ from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.origin import Origin, build_target, endpoint_origin
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
+from outkey.foundation.core.url_samples import sample_of
 from outkey.sending.core.configuration.body_credentials import credentials_in_body
 from outkey.sending.core.configuration.configuration import (
     PRIVATE_KEY,
@@ -59,6 +61,10 @@ from outkey.sending.core.configuration.placeholders import (
     is_secret_value,
 )
 from outkey.sending.core.configuration.query_credentials import paired_passwords
+from outkey.sending.core.connections.connect_checks import (
+    refuse_unusable_connections,
+)
+from outkey.sending.core.connections.variables import missing_variable
 from outkey.sending.core.login.checks import in_braces, refuse_unusable_login
 from outkey.sending.core.login.requests import login_request
 from outkey.sending.core.login.steps import (
@@ -204,6 +210,10 @@ def refuse_unsendable(configuration: Configuration) -> None:
         raise ConnectionMissing(field="connection")
     if connection is not None and not connection.active:
         raise paused_connection(configuration.name, connection.id, by_operator=True)
+    for name in configuration.missing_variables():
+        raise missing_variable(name)
+    if configuration.variable_error is not None:
+        raise repeated(configuration.variable_error)
     if not configuration.active:
         raise InactiveConfiguration(field="active")
     _refuse_no_credentials(configuration)
@@ -216,6 +226,7 @@ def refuse_unsavable(configuration: Configuration) -> None:
     Secrets are not opened: what depends on one, on a script or on the IP addresses of a
     host name is left to sending.
     """
+    refuse_unusable_connections(configuration)
     _refuse_no_credentials(configuration)
     _refuse_plain_http(configuration)
     _refuse_ip_addresses(configuration)
@@ -394,11 +405,11 @@ def _origins_by_field(configuration: Configuration) -> Iterator[tuple[str, Origi
     """Yield the origins of the URLs in use, the Base URL first, each with a field."""
     yield "base_url", configuration.base.origin
     for path, url in configuration.token_urls():
-        yield path, endpoint_origin(url, path)
+        yield path, endpoint_origin(sample_of(url), path)
     authorization_url = configuration.oauth2.authorization_url
     if configuration.uses_oauth2 and authorization_url:
         path = "oauth2.authorization_url"
-        yield path, endpoint_origin(authorization_url, path)
+        yield path, endpoint_origin(sample_of(authorization_url), path)
 
 
 def _internal_host(host: str, field: str) -> EgressDenied:
@@ -419,7 +430,7 @@ def _refuse_ip_addresses(configuration: Configuration) -> None:
     """Refuse an IP address in place of a host name that requests may not go to."""
     origins = [("base_url", configuration.base.origin)]
     for path, url in configuration.token_urls():
-        origins.append((path, endpoint_origin(url, path)))
+        origins.append((path, endpoint_origin(sample_of(url), path)))
     if configuration.proxy.url:
         _refuse_proxy_address(endpoint_origin(configuration.proxy.url, "proxy.url"))
     for field, origin in origins:

@@ -11,7 +11,11 @@ from dataclasses import field as attribute
 from datetime import date
 from operator import attrgetter
 
-from outkey.foundation.core.errors import ConfigError, SecretRebindRequired
+from outkey.foundation.core.errors import (
+    ConfigError,
+    OutkeyError,
+    SecretRebindRequired,
+)
 from outkey.foundation.core.fields import choices
 from outkey.foundation.core.fields.field_kinds import Field, Kind, check_method
 from outkey.foundation.core.origin import (
@@ -19,12 +23,13 @@ from outkey.foundation.core.origin import (
     Origin,
     endpoint_origin,
     parse_base_url,
+    parse_endpoint,
 )
 from outkey.foundation.core.script_syntax import asks_for_secret
 from outkey.foundation.core.text import Text
+from outkey.foundation.core.url_samples import sample_of
 from outkey.sending.core.configuration.aws_checks import refuse_odd_aws
 from outkey.sending.core.configuration.connect_settings import (
-    CLIENT_ID,
     is_secret_of_account,
     refuse_odd_connections,
 )
@@ -63,7 +68,14 @@ from outkey.sending.core.configuration.sections import (
     TlsSettings,
     Verification,
 )
+from outkey.sending.core.connections.allowed_origins import (
+    OriginPattern,
+    bound_text,
+    parse_origin_pattern,
+)
 from outkey.sending.core.connections.connection import Connection, account_name
+from outkey.sending.core.connections.url_templates import changes_origin
+from outkey.sending.core.login.template import placeholders_in
 from outkey.sending.core.request.headers import (
     check_name,
     check_value,
@@ -119,6 +131,7 @@ class Configuration:
     tls: TlsSettings
     connections: choices.Connections
     connect: ConnectSettings
+    allowed_origins: tuple[str, ...]
     limits: Limits
     verification: Verification
     headers: tuple[CustomHeader, ...]
@@ -154,6 +167,10 @@ class Configuration:
     # With an account: which one it is, and the configuration without it.
     connection: Connection | None = attribute(default=None, compare=False)
     unconnected: "Configuration | None" = attribute(
+        default=None, compare=False, repr=False
+    )
+    # Why the variables of the account cannot be filled in: nothing is sent.
+    variable_error: OutkeyError | None = attribute(
         default=None, compare=False, repr=False
     )
     _views: "dict[int, Configuration]" = attribute(
@@ -238,41 +255,22 @@ class Configuration:
             stored=self,
         )
 
-    def with_connection(
-        self, connection: Connection, secrets: Mapping[str, SecretState]
-    ) -> "Configuration":
-        """Return this configuration with an account and the secrets of that account.
+    @property
+    def allowed_patterns(self) -> list[OriginPattern]:
+        """The origins that variables may lead to."""
+        return [
+            parse_origin_pattern(text, f"allowed_origins[{number}]")
+            for number, text in enumerate(self.allowed_origins)
+        ]
 
-        What the account lacks is missing: another one's credentials are never used.
+    def missing_variables(self) -> list[str]:
+        """Return the variables without which no request has a destination.
+
+        Those of the Base URL, where no connection has given them values.
         """
-        connect = self.connect
-        username = self.username if "username" in connect.shared else None
-        client_id = self.oauth2.client_id
-        if CLIENT_ID in connect.own:
-            client_id = connection.client_id
-        return replace(
-            self,
-            active=self.active and connection.active,
-            username=connection.username if username is None else username,
-            oauth2=replace(self.oauth2, client_id=client_id),
-            secrets={
-                **{
-                    name: state
-                    for name, state in self.secrets.items()
-                    if not self.is_of_account(name)
-                },
-                **{
-                    name: state
-                    for name, state in secrets.items()
-                    if self.is_of_account(name)
-                },
-            },
-            sets=ONE_SET,
-            other_set=None,
-            stored=None,
-            connection=connection,
-            unconnected=self,
-        )
+        if self.connection is not None or not self.connect.variables:
+            return []
+        return placeholders_in(self.base_url)
 
     @property
     def connection_id(self) -> str:
@@ -601,12 +599,23 @@ class Configuration:
         to every other URL that they are sent to: a user who changes the Base URL alone
         would otherwise receive the tokens that they are exchanged for.
         """
+        return self.holder_of(secret).own_binding_of(secret)
+
+    def own_binding_of(self, secret: str) -> str:
+        """Return where a secret may be sent by the URLs of this very object.
+
+        A secret of all accounts is bound to all origins that their variables may lead
+        to; a token that was obtained with it is bound to that of its account.
+        """
         if secret == PROXY_PASSWORD and self.proxy.url:
             return endpoint_origin(self.proxy.url, "proxy.url").bound
         others = [
-            endpoint_origin(url, secret).bound for _, url in self._other_urls_of(secret)
+            _origin_of(url, secret).bound for _, url in self._other_urls_of(secret)
         ]
-        return " ".join([*dict.fromkeys(others), self.base.origin.bound])
+        base = self.base.origin.bound
+        if self.connection is None and changes_origin(self.base_url):
+            base = bound_text(self.allowed_patterns).replace(" ", ",")
+        return " ".join([*dict.fromkeys(others), base])
 
     def _other_urls_of(self, secret: str) -> list[tuple[Field, str]]:
         """Return the URLs that a secret is sent to besides the Base URL.
@@ -653,10 +662,10 @@ class Configuration:
     def token_binding(self) -> str:
         """Where stored tokens may be sent: as far as the secret they were made with."""
         if self.uses_oauth1:
-            return self.binding_of("consumer_secret")
+            return self.own_binding_of("consumer_secret")
         if self.signs_for_aws:
-            return self.binding_of("secret_access_key")
-        return self.binding_of("client_secret")
+            return self.own_binding_of("secret_access_key")
+        return self.own_binding_of("client_secret")
 
     def _url_at(self, path: str) -> str:
         """Return the URL of a field, or the one that it means without a value."""
@@ -699,7 +708,7 @@ class Configuration:
         if self.uses_aws_role:
             urls.append(self.aws.sts_endpoint)
         urls += self.step_urls
-        return {self.base.origin} | {endpoint_origin(url, "") for url in urls if url}
+        return {self.base.origin} | {_origin_of(url, "") for url in urls if url}
 
     def refuse_unbound(self, secret: str) -> None:
         """Raise where a secret was entered for another origin than the current one."""
@@ -718,7 +727,7 @@ class Configuration:
     def _other_url_changed(self, secret: str, origins: Sequence[str]) -> Text:
         """Return which other URL of a secret is not one that it was entered for."""
         for field, url in self._other_urls_of(secret):
-            if endpoint_origin(url, secret).bound not in origins:
+            if _origin_of(url, secret).bound not in origins:
                 return _changed_url(field.label)
         return Text("the secret was entered for one more URL, which was removed")
 
@@ -732,6 +741,11 @@ class Configuration:
                     str(value) if isinstance(value, choices.Choice) else value
                 )
         return values
+
+
+def _origin_of(url: str, field: str) -> Origin:
+    """Return the origin of a URL, or of its sample where it has placeholders."""
+    return endpoint_origin(sample_of(url), field)
 
 
 def _changed_url(label: str) -> Text:
@@ -780,6 +794,16 @@ SECTIONS = {
 # Headers that servers log or change; a token in one of them would not stay secret.
 UNSAFE_FOR_TOKENS = frozenset(
     {"accept", "accept-encoding", "content-type", "user-agent"}
+)
+# URLs, besides the Base URL, that variables of an account are filled in.
+FILLED_ENDPOINTS = (
+    "oauth2.token_url",
+    "oauth2.refresh_url",
+    "oauth2.authorization_url",
+    "oauth2.pushed_authorization_url",
+    "oauth2.device_url",
+    "oauth2.revocation_url",
+    "oauth2.introspection_url",
 )
 AT_TOKEN_ORIGIN = (
     "oauth2.device_url",
@@ -832,6 +856,7 @@ def build(  # noqa: PLR0913 - rows of three kinds, and secrets in two forms
     _check_token_place(str(parsed["token_header"]))
     check_value(str(parsed["token_prefix"] or ""), field="token_prefix")
     _check_token_value(str(parsed["token_value"]))
+    _refuse_placeholders(parsed)
     _refuse_two_hosts(parsed)
     _refuse_nameless_client(parsed)
     refuse_odd_aws(parsed)
@@ -851,7 +876,9 @@ def build(  # noqa: PLR0913 - rows of three kinds, and secrets in two forms
         headers=headers,
         query=query,
         secrets=dict(secrets or {}),
-        base=parse_base_url(str(parsed["base_url"])),
+        base=parse_base_url(sample_of(str(parsed["base_url"])))
+        if parsed["connect.variables"]
+        else parse_base_url(str(parsed["base_url"])),
     )
     return replace(
         configuration, secrets=with_references(configuration, references or {})
@@ -922,6 +949,15 @@ def _refuse_nameless_user(values: Mapping[str, object]) -> None:
         raise BY_PATH["username"].refuse(Text("must not be empty"))
 
 
+def _refuse_placeholders(values: Mapping[str, object]) -> None:
+    """Refuse a placeholder in an origin where no variables are declared."""
+    if values["connect.variables"]:
+        return
+    for path in FILLED_ENDPOINTS:
+        if url := str(values[path]):
+            parse_endpoint(url, path)
+
+
 def _refuse_two_hosts(values: Mapping[str, object]) -> None:
     """Refuse URLs that would give a secret to another host than the Token URL's."""
     token_url = str(values["oauth2.token_url"])
@@ -929,8 +965,8 @@ def _refuse_two_hosts(values: Mapping[str, object]) -> None:
         url = str(values[path])
         if not url or not token_url:
             continue
-        token_origin = endpoint_origin(token_url, "oauth2.token_url")
-        if endpoint_origin(url, path) != token_origin:
+        token_origin = _origin_of(token_url, "oauth2.token_url")
+        if _origin_of(url, path) != token_origin:
             raise BY_PATH[path].refuse(
                 Text(
                     "must be at the Token URL's origin, since the Client Secret is sent"

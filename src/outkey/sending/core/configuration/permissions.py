@@ -166,6 +166,11 @@ RULES: Mapping[str, Permission | None] = {
     "connections": Permission.SET_SECRET,
     "connect.shared": Permission.SET_SECRET,
     "connect.own": Permission.SET_SECRET,
+    # Where requests go with these credentials.
+    "allowed_origins": Permission.SET_SECRET,
+    "connect.variables": Permission.SET_SECRET,
+    "connect.account": Permission.SET_SECRET,
+    "connect.request_url": Permission.SET_SECRET,
     # How long, how often and how much, at the same origin.
     "limits.connect_timeout": None,
     "limits.read_timeout": None,

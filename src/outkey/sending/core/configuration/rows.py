@@ -32,6 +32,7 @@ from outkey.sending.core.configuration.custom_rows import (
 from outkey.sending.core.configuration.fields import FIELDS, FORMER_KEYS
 from outkey.sending.core.configuration.health import Health, needs_secret
 from outkey.sending.core.configuration.secret_state import SecretState
+from outkey.sending.core.connections.account import with_account
 from outkey.sending.core.connections.connection import (
     Connection,
     ConnectionState,
@@ -110,7 +111,7 @@ class ConfigurationRow:
         else:
             assert unconnected is not None  # noqa: S101 - the registry has found it
             self._refuse_exchanged(self.connection)
-            built = unconnected.with_connection(self.connection, secrets)
+            built = with_account(unconnected, self.connection, secrets)
         return replace(
             built,
             record=self.record,
@@ -295,7 +296,7 @@ def new_connection_row(
         revision=1,
         settings={},
         headers=(),
-        health=Health().after_change(unconnected.with_connection(connection, secrets)),
+        health=Health().after_change(with_account(unconnected, connection, secrets)),
         connection=connection,
     )
 

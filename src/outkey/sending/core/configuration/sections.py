@@ -221,6 +221,9 @@ class ConnectSettings:
 
     shared: tuple[str, ...]  # secrets of an account that are the configuration's
     own: tuple[str, ...]  # what else each connection has for itself
+    variables: Mapping[str, str]  # the sources of the values, by name
+    account: str  # the variable that identifies an account
+    request_url: str
 
 
 @dataclass(frozen=True, slots=True)

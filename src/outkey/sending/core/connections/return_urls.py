@@ -26,7 +26,9 @@ def parse_allowed_url(text: object, field: str) -> Location:
         raise ConfigError(Text("it must be text"), field=field)
     location = parse_base_url(text, field)
     if _leads_elsewhere(location.target):
-        raise ConfigError(Text("the path leads to a parent"), field=field)
+        raise ConfigError(
+            Text("the path leads to a parent, or has a backslash"), field=field
+        )
     return location
 
 

@@ -10,12 +10,12 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.choices import BodyFormat, StepFormat
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
+from outkey.foundation.core.url_samples import PLACEHOLDER
 from outkey.sending.core.request.dot_segments import has_parent_segment
 from outkey.sending.core.request.message import percent_encoded
 
 Values = Mapping[str, str | Secret]
 # No spaces inside, so that the braces of JSON and GraphQL are not mistaken for one.
-PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _QUOTED = re.compile(r"%7B([A-Za-z_][A-Za-z0-9_]*)%7D")  # in the target of a request
 _XML_QUOTES = {'"': "&quot;", "'": "&apos;"}
 ENCODERS: Mapping[BodyFormat | StepFormat, Callable[[str], str]] = {

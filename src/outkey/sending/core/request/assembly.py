@@ -22,6 +22,7 @@ from outkey.foundation.core.text import Text
 from outkey.sending.core.aws.requests import hash_of_body
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import CustomRow
+from outkey.sending.core.connections.variables import fill_segment_path
 from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.digest import ANY_USE
 from outkey.sending.core.request.flow import (
@@ -90,10 +91,18 @@ class Call(NamedTuple):
     def request(self) -> Request:
         """Build the request of the caller with the default headers."""
         base = self.configuration.base
-        target = build_target(base, self.path, self.params)
+        target = build_target(base, self._filled_path(), self.params)
         return _framed_request(
             self.method, base.origin, target, self._headers(), self.body
         )
+
+    def _filled_path(self) -> str:
+        """Return the path with the variables of the connection, if there is one."""
+        connection = self.configuration.connection
+        if connection is None:
+            return self.path
+        declared = self.configuration.connect.variables
+        return fill_segment_path(self.path, connection.variables, declared=declared)
 
     def _headers(self) -> tuple[Header, ...]:
         if not self.content_type and not self.headers:

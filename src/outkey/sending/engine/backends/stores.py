@@ -25,6 +25,7 @@ from outkey.foundation.core.errors import (
     ResponseTooLarge,
     SecretMissing,
     drop_traceback,
+    repeated,
 )
 from outkey.foundation.core.fields.choices import Network
 from outkey.foundation.core.secret import Secret
@@ -156,7 +157,7 @@ class CachedStores:
                 read = self.read(key)
             secret = read.pick(place.field)
         except OutkeyError as error:
-            raise _repeated(error, field) from None
+            raise repeated(error, field=field) from None
         if reads is not None:
             reads.by_key[key] = read
             reads.fields[field] = read, place.field
@@ -306,7 +307,7 @@ class CachedStores:
         elif not flight.done.wait(key.backend.timeout_seconds + 1):
             fail("backend-unreachable", key.backend)
         if flight.error is not None:
-            raise _repeated(flight.error, flight.error.field)
+            raise repeated(flight.error)
         if flight.entry is None:  # the thread that read it was interrupted
             fail("backend-unreachable", key.backend)
         return flight.entry
@@ -551,8 +552,3 @@ def _refuse_unsendable(backend: Backend, request: Request) -> None:
     for header in request.headers:
         value = header.value
         (value if isinstance(value, Secret) else Secret(value)).derive(check)
-
-
-def _repeated(error: OutkeyError, field: str | None) -> OutkeyError:
-    """Return the same error anew, for one of the threads that it is raised in."""
-    return type(error)(error.message, hint=error.hint, field=field, reason=error.reason)

@@ -333,7 +333,7 @@ def test_the_table_and_the_configuration_name_the_same_fields() -> None:
         - {"secrets", "base", "record", "version", "revision", "refused", "paused_at"}
         - {"voucher", "script_is_vouched", "former_names", "is_proved", "accepted_at"}
         - {"seen_voucher", "sets", "other_set", "stored", "was_accepted"}
-        - {"connection", "unconnected"}
+        - {"connection", "unconnected", "variable_error"}
     )
     assert from_table == (top | nested) - set(sections)
 

@@ -17,6 +17,7 @@ from outkey.sending.core.configuration.custom_rows import CustomHeader, TokenHea
 from outkey.sending.core.configuration.health import Health
 from outkey.sending.core.configuration.rows import new_connection_row
 from outkey.sending.core.configuration.secret_state import SecretState
+from outkey.sending.core.connections.account import with_account
 from outkey.sending.core.connections.connection import (
     Connection,
     ConnectionState,
@@ -56,7 +57,7 @@ ACME = Connection("acme", RECORD, username="ann", client_id="of-acme")
 
 
 def test_an_account_has_its_own_secrets_and_those_that_all_share() -> None:
-    view = books().with_connection(ACME, secrets("password", "client_secret"))
+    view = with_account(books(), ACME, secrets("password", "client_secret"))
     assert view.username == "ann"
     assert set(view.secrets) == {"password", "client_secret"}
     assert view.holder_of("password") is view
@@ -65,7 +66,7 @@ def test_an_account_has_its_own_secrets_and_those_that_all_share() -> None:
 
 
 def test_nothing_of_the_configuration_stands_in_for_what_an_account_lacks() -> None:
-    view = books().with_connection(replace(ACME, username=""), {})
+    view = with_account(books(), replace(ACME, username=""), {})
     assert view.username == ""
     assert set(view.secrets) == {"client_secret"}
     assert view.unset_secrets() == ["password", "header:X-Key"]
@@ -73,7 +74,7 @@ def test_nothing_of_the_configuration_stands_in_for_what_an_account_lacks() -> N
 
 def test_what_is_shared_comes_from_the_configuration_after_all() -> None:
     shared = ["username", "header:X-Key"]
-    view = books(connect__shared=shared).with_connection(ACME, {})
+    view = with_account(books(connect__shared=shared), ACME, {})
     assert view.username == "erp"
     assert set(view.secrets) == {"client_secret", "header:X-Key"}
     assert view.holder_of("header:X-Key") is view.unconnected
@@ -81,10 +82,10 @@ def test_what_is_shared_comes_from_the_configuration_after_all() -> None:
 
 def test_an_own_client_is_that_of_the_account() -> None:
     own = books(connect__own=["client_id", "client_secret"])
-    view = own.with_connection(ACME, secrets("client_secret"))
+    view = with_account(own, ACME, secrets("client_secret"))
     assert view.oauth2.client_id == "of-acme"
     assert view.holder_of("client_secret") is view
-    assert books().with_connection(ACME, {}).oauth2.client_id == ""
+    assert with_account(books(), ACME, {}).oauth2.client_id == ""
 
 
 @pytest.mark.parametrize(
@@ -107,16 +108,16 @@ def test_without_a_needed_connection_nothing_is_sent() -> None:
     required = books(connections="required")
     with pytest.raises(ConnectionMissing):
         refuse_unsendable(required)
-    refuse_unsendable(required.with_connection(ACME, {}))
+    refuse_unsendable(with_account(required, ACME, {}))
     refuse_unsendable(books())
 
 
 def test_a_paused_account_and_an_inactive_configuration_send_nothing() -> None:
     paused = replace(ACME, active=False)
     with pytest.raises(ConnectionPaused):
-        refuse_unsendable(books().with_connection(paused, {}))
+        refuse_unsendable(with_account(books(), paused, {}))
     with pytest.raises(InactiveConfiguration):
-        refuse_unsendable(books(active=False).with_connection(ACME, {}))
+        refuse_unsendable(with_account(books(active=False), ACME, {}))
 
 
 def test_names_and_records_can_be_told_apart_and_taken_apart() -> None:

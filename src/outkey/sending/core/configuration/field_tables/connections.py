@@ -42,4 +42,45 @@ FIELDS: tuple[Field, ...] = (
             " its own."
         ),
     ),
+    connections(
+        "allowed_origins",
+        "Allowed origins",
+        Kind.LIST,
+        when=CONNECTED,
+        audited=Audited.VALUE,
+        help=(
+            "Where requests may go if a variable changes the origin of a URL, such as"
+            " https://*.books.example."
+        ),
+    ),
+    connections(
+        "connect.variables",
+        "Variables",
+        Kind.TEXTS,
+        when=CONNECTED,
+        audited=Audited.NAME,
+        help=(
+            "Values of each account that URLs, paths and rows contain as {name}, with"
+            " their sources: token:PATH, redirect:PARAMETER, request:PATH or entered."
+        ),
+    ),
+    connections(
+        "connect.account",
+        "Account variable",
+        Kind.TEXT,
+        maximum=60,
+        when=CONNECTED,
+        audited=Audited.WHOLE,
+        help=(
+            "The variable that identifies an account: connecting again with another"
+            " value is refused."
+        ),
+    ),
+    connections(
+        "connect.request_url",
+        "Request after connecting",
+        Kind.ENDPOINT,
+        when=CONNECTED,
+        help="A URL that is requested once to read variables from its response.",
+    ),
 )

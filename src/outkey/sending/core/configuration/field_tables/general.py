@@ -21,6 +21,7 @@ FIELDS: tuple[Field, ...] = (
         "Base URL",
         Kind.URL,
         required=True,
+        takes_variables=True,
         help="The URL of the API, for example https://api.acme.example/v2.",
     ),
     general(

@@ -48,6 +48,7 @@ FIELDS: tuple[Field, ...] = (
         "oauth2.token_url",
         "Token URL",
         Kind.ENDPOINT,
+        takes_variables=True,
         required=True,
         help="The URL that issues tokens, for example https://auth.acme.example/token.",
     ),
@@ -195,6 +196,7 @@ FIELDS: tuple[Field, ...] = (
         "oauth2.authorization_url",
         "Authorization URL",
         Kind.ENDPOINT,
+        takes_variables=True,
         when=BY_AUTHORIZATION_CODE,
         required=True,
         help="The page where a user gives consent in the browser.",
@@ -203,6 +205,7 @@ FIELDS: tuple[Field, ...] = (
         "oauth2.pushed_authorization_url",
         "Pushed Authorization URL",
         Kind.ENDPOINT,
+        takes_variables=True,
         when=BY_AUTHORIZATION_CODE,
         is_strict=True,
         help=(
@@ -214,6 +217,7 @@ FIELDS: tuple[Field, ...] = (
         "oauth2.device_url",
         "Device URL",
         Kind.ENDPOINT,
+        takes_variables=True,
         when=BY_DEVICE_CODE,
         required=True,
         help="The URL that issues device codes; at the Token URL's origin.",
@@ -222,6 +226,7 @@ FIELDS: tuple[Field, ...] = (
         "oauth2.refresh_url",
         "Refresh URL",
         Kind.ENDPOINT,
+        takes_variables=True,
         when=BY_REFRESHING,
         is_strict=True,
         help=(
@@ -233,12 +238,14 @@ FIELDS: tuple[Field, ...] = (
         "oauth2.revocation_url",
         "Revocation URL",
         Kind.ENDPOINT,
+        takes_variables=True,
         help="The URL that revokes tokens; at the Token URL's origin.",
     ),
     rare_oauth2(
         "oauth2.introspection_url",
         "Introspection URL",
         Kind.ENDPOINT,
+        takes_variables=True,
         help=(
             "The URL where the provider reports whether a token is active; at the"
             " Token URL's origin."
