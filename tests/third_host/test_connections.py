@@ -17,10 +17,13 @@ from outkey.foundation.core.errors import (
     ConnectionMissing,
     ConnectionPaused,
     EditConflict,
+    EgressDenied,
     OutkeyError,
     SecretMissing,
+    SecretRebindRequired,
     SecretUnreadable,
     UnknownConnection,
+    VariableMissing,
 )
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.connections.connection import (
@@ -51,6 +54,7 @@ class Server:
     def __init__(self) -> None:
         self.passwords = {"ann": "of-ann", "bob": "of-bob", "erp": "of-erp"}
         self.accepted: list[str] = []  # users
+        self.paths: list[str] = []
         self.requests = 0
         server = self
 
@@ -66,6 +70,7 @@ class Server:
                 status = 200 if is_known and has_key and scheme == "Basic" else 401
                 if status == 200:
                     server.accepted.append(user)
+                    server.paths.append(self.path)
                 self.send_response(status)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -295,3 +300,87 @@ def test_the_audit_names_the_account(books: Books) -> None:
         "engine:send:intended": "acme:1",
         "api:connection:created": "acme:2",
     }
+
+
+VARIABLE = """
+[configuration.books]
+base_url = "{{instance_url}}/v2"
+allowed_origins = ["{url}"]
+[configuration.books.connect.variables]
+instance_url = "entered"
+tenant = "entered"
+"""
+
+
+@pytest.fixture
+def variable_books(books: Books, server: Server) -> Books:
+    document = parse_document(VARIABLE.format(url=server.url))
+    books.application.apply(books.administration, document, dry_run=False)
+    # Bound to the Base URL before: the origins are others now.
+    books.administration.set_secret("books", "header:X-App-Key", Secret("app-key"))
+    return books
+
+
+def set_values(books: Books, name: str, **values: str) -> None:
+    books.accounts.update("books", name, {"variables": values})
+
+
+def test_an_account_is_sent_to_where_its_variables_lead(
+    variable_books: Books, server: Server
+) -> None:
+    with pytest.raises(VariableMissing):
+        variable_books.send("acme:1")
+    set_values(variable_books, "acme:1", instance_url=server.url, tenant="7/8")
+    assert variable_books.send("acme:1", "/{tenant}/me") == 200
+    assert server.paths == ["/v2/7%2F8/me"]
+    with pytest.raises(VariableMissing):
+        variable_books.send("acme:2")
+
+
+def test_a_value_for_another_origin_is_refused_and_nothing_is_sent(
+    variable_books: Books, server: Server
+) -> None:
+    set_values(variable_books, "acme:1", instance_url=server.url)
+    for value in ("http://127.0.0.1:1", "https://evil.example", f"{server.url}@evil"):
+        with pytest.raises((EgressDenied, ConfigError)):
+            set_values(variable_books, "acme:1", instance_url=value)
+    with pytest.raises(ConfigError, match="no such variable"):
+        set_values(variable_books, "acme:1", other="x")
+    assert server.requests == 0
+    assert variable_books.send("acme:1") == 200
+
+
+def test_a_value_that_is_written_into_the_database_is_not_used(
+    variable_books: Books, server: Server
+) -> None:
+    set_values(variable_books, "acme:1", instance_url=server.url, tenant="7")
+    variable_books.execute(
+        "UPDATE configuration SET connection ="
+        " json_set(connection, '$.variables.tenant', '8')"
+        " WHERE connection_id = 'acme:1'"
+    )
+    fresh = open_application(variable_books.home).gateway
+    with pytest.raises(SecretUnreadable):
+        fresh.send("books", "GET", "/{tenant}", connection="acme:1")
+    assert server.requests == 0
+    fresh.close()
+
+
+def test_another_origin_needs_the_secret_again(
+    variable_books: Books, server: Server
+) -> None:
+    set_values(variable_books, "acme:1", instance_url=server.url)
+    other = Server()
+    document = parse_document(
+        f'[configuration.books]\nallowed_origins = ["{server.url}", "{other.url}"]'
+    )
+    administration = variable_books.administration
+    variable_books.application.apply(administration, document, dry_run=False)
+    administration.set_secret("books", "header:X-App-Key", Secret("app-key"))
+    set_values(variable_books, "acme:1", instance_url=other.url)
+    with pytest.raises(SecretRebindRequired):
+        variable_books.send("acme:1")
+    assert other.requests == 0
+    variable_books.set_password("acme:1", "of-ann")
+    assert variable_books.send("acme:1") == 200
+    other.close()

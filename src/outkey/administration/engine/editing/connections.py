@@ -6,18 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from outkey.foundation.core.errors import ConfigError, UnknownConnection
+from outkey.foundation.core.errors import (
+    ConfigError,
+    UnknownConnection,
+    VariableMissing,
+    repeated,
+)
 from outkey.foundation.core.fields.choices import Connections
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import Change, Tag
+from outkey.sending.core.configuration.configuration import known_names
 from outkey.sending.core.configuration.connect_settings import CLIENT_ID
 from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.connections.account import with_account
 from outkey.sending.core.connections.connection import (
     Connection,
     ConnectionQuery,
     account_name,
 )
 from outkey.sending.core.connections.ids import check_connection_id
+from outkey.sending.core.connections.variables import check_variable, variable_field
 from outkey.sending.core.vault.voucher import CONNECTION
 
 if TYPE_CHECKING:
@@ -28,6 +36,7 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 10_000
 # What a user may change, with the field that says which values it may have.
+VARIABLES = "variables"
 _CHECKED = {"username": "username", "client_id": "oauth2.client_id", "owner": "owner"}
 
 
@@ -55,7 +64,7 @@ class ConnectionAdministration:
         return self.administration.current(account)
 
     def create(
-        self, name: str, connection: str, facts: Mapping[str, str]
+        self, name: str, connection: str, facts: Mapping[str, object]
     ) -> Configuration:
         """Store a connection without secrets, or raise EditConflict if it exists."""
         configuration = self._configuration(name)
@@ -65,7 +74,8 @@ class ConnectionAdministration:
             created_at=self.clock.now(),
             **self._checked(configuration, facts),
         )
-        self._note(Tag.CONNECTION_CREATED, configuration.with_connection(made, {}))
+        _refuse_unusable_values(configuration, made)
+        self._note(Tag.CONNECTION_CREATED, with_account(configuration, made, {}))
         registry = self.administration.registry
         with registry.transaction():
             added = registry.add_connection(configuration, made)
@@ -73,13 +83,22 @@ class ConnectionAdministration:
             registry.note_secrets_changed(added.account)
         return registry.connected(name, connection)
 
-    def update(self, name: str, connection: str, facts: Mapping[str, str]) -> bool:
-        """Change facts of a connection; return whether one was different."""
+    def update(self, name: str, connection: str, facts: Mapping[str, object]) -> bool:
+        """Change facts of a connection; return whether one was different.
+
+        Variables that are not named stay as they are.
+        """
         seen = self.current(name, connection)
         assert seen.connection is not None  # noqa: S101 - for the type checker
-        made = replace(
-            seen.connection, **self._checked(seen.unconnected or seen, facts)
-        )
+        unconnected = seen.unconnected or seen
+        checked = self._checked(unconnected, facts)
+        if "variables" in checked:
+            checked["variables"] = {
+                **seen.connection.variables,
+                **checked["variables"],
+            }
+        made = replace(seen.connection, **checked)
+        _refuse_unusable_values(unconnected, made)
         if made == seen.connection:
             return False
         changed = [
@@ -135,7 +154,7 @@ class ConnectionAdministration:
 
     @staticmethod
     def _checked(
-        configuration: Configuration, facts: Mapping[str, str]
+        configuration: Configuration, facts: Mapping[str, object]
     ) -> dict[str, Any]:
         """Return the facts as they are stored, or refuse one."""
         if CLIENT_ID in facts and CLIENT_ID not in configuration.connect.own:
@@ -144,10 +163,14 @@ class ConnectionAdministration:
                 hint=Text("Name client_id under Own client (connect.own) first."),
                 field=CLIENT_ID,
             )
-        return {
+        checked: dict[str, Any] = {
             name: str(BY_PATH[_CHECKED[name]].parse(value, place=name))
             for name, value in facts.items()
+            if name != VARIABLES
         }
+        if VARIABLES in facts:
+            checked[VARIABLES] = _checked_variables(configuration, facts[VARIABLES])
+        return checked
 
     def _change(
         self, tag: Tag, seen: Configuration, made: Connection, *fields: str
@@ -168,3 +191,25 @@ class ConnectionAdministration:
                 connection=account.connection_id,
             )
         )
+
+
+def _checked_variables(configuration: Configuration, values: object) -> dict[str, str]:
+    """Return values of declared variables, or refuse one."""
+    if not isinstance(values, Mapping):
+        raise ConfigError(Text("must be texts by name"), field=VARIABLES)
+    declared = configuration.connect.variables
+    for name in values:
+        if name not in declared:
+            raise ConfigError(
+                Text("there is no such variable"),
+                hint=known_names(sorted(declared)),
+                field=variable_field(str(name)),
+            )
+    return {name: check_variable(name, value) for name, value in values.items()}
+
+
+def _refuse_unusable_values(configuration: Configuration, made: Connection) -> None:
+    """Refuse values that lead elsewhere; those that are missing may follow later."""
+    error = with_account(configuration, made, {}).variable_error
+    if error is not None and not isinstance(error, VariableMissing):
+        raise repeated(error)
