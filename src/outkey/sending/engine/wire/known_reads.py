@@ -26,16 +26,16 @@ class _Known:
 
 
 class KnownReads:
-    """One context for each configuration and set of credentials."""
+    """One context for each account and set of credentials."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Known] = {}
+        self._known: dict[tuple[str, int], _Known] = {}
 
     def context_for(
         self, parent: SendContext, configuration: Configuration
     ) -> SendContext | None:
         """Return the context that was made of this one, while its reads are fresh."""
-        known = self._known.get(configuration.partition)
+        known = self._known.get((configuration.account, configuration.serial))
         if known is None or known.configuration is not configuration:
             return None
         if known.context.parent is not parent or parent.stores is None:
@@ -49,7 +49,7 @@ class KnownReads:
 
     def has(self, context: SendContext, configuration: Configuration) -> bool:
         """Whether this very context has all secrets that sending opens."""
-        known = self._known.get(configuration.partition)
+        known = self._known.get((configuration.account, configuration.serial))
         return (
             known is not None
             and known.context is context
@@ -68,6 +68,6 @@ class KnownReads:
         ]
         if len(self._known) >= _MOST:
             self._known.clear()
-        self._known[configuration.partition] = _Known(
+        self._known[configuration.account, configuration.serial] = _Known(
             context, configuration, state, min(ends, default=0.0)
         )
