@@ -13,12 +13,14 @@ from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,
     UnknownConfiguration,
+    UnknownConnection,
 )
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.health import ACCEPTED_AT, Health
 from outkey.sending.core.configuration.reference import parse_reference
 from outkey.sending.core.configuration.secret_state import SecretState
+from outkey.sending.core.connections.connection import Connection, ConnectionQuery
 from outkey.sending.core.vault.envelope import SealedRow
 from outkey.sending.core.vault.versions import (
     SecretVersion,
@@ -82,6 +84,57 @@ class RegistryContract(ABC):
         """Return the ciphertexts of a secret by version."""
         versions = self.storage.secrets.read([configuration.record], field)
         return {row.place.version: row.sealed for row in versions}
+
+    def test_an_account_is_found_by_its_connection_and_changes_with_its_configuration(
+        self,
+    ) -> None:
+        registry = self.registry(connected_configuration())
+        stored = registry.get("contract")
+        with pytest.raises(UnknownConnection):
+            registry.connected("contract", "acme")
+        registry.add_connection(stored, Connection("acme", stored.record))
+        view = registry.connected("contract", "acme")
+        assert registry.connected("contract", "acme") is view
+        assert registry.get(view.account) is view
+        changed = registry.put_settings(replace(stored, notes="changed"))
+        again = registry.connected("contract", "acme")
+        assert (again.notes, again.record) == ("changed", view.record)
+        registry.rename(changed.name, "renamed", at=1.0)
+        assert registry.connected("renamed", "acme").name == "renamed"
+        assert registry.get(view.account).name == "renamed"
+        with pytest.raises(UnknownConfiguration):
+            registry.connected("contract", "acme")
+
+    def test_a_connection_is_changed_paused_and_removed_alone(self) -> None:
+        registry = self.registry(connected_configuration())
+        stored = registry.get("contract")
+        for name in ("a", "b"):
+            registry.add_connection(stored, Connection(name, stored.record))
+        view = registry.connected("contract", "a")
+        for _ in range(2):
+            refused = registry.note_refused(view.account, view.revision)
+        registry.pause(view.account, at=1.0)
+        assert refused == 2
+        assert registry.connected("contract", "a").paused
+        assert not registry.connected("contract", "b").paused
+        assert not registry.get("contract").paused
+        seen = registry.connected("contract", "a")
+        registry.put_connection(seen, Connection("a", stored.record, username="ann"))
+        assert registry.connected("contract", "a").username == "ann"
+        with pytest.raises(EditConflict):
+            registry.put_connection(seen, Connection("a", stored.record))
+        registry.remove(view.account)
+        with pytest.raises(UnknownConnection):
+            registry.connected("contract", "a")
+        ids = [
+            row.connection.id
+            for row in registry.connections(stored, ConnectionQuery())
+            if row.connection
+        ]
+        assert ids == ["b"]
+        registry.remove("contract")
+        with pytest.raises((UnknownConfiguration, UnknownConnection)):
+            registry.get(view.account)
 
     def test_what_was_added_comes_back_as_it_was(self) -> None:
         registry = self.registry(build("other", {"base_url": "https://other.example"}))
@@ -464,3 +517,9 @@ def _health(registry: Registry) -> Health:
     (summary,) = registry.summaries()
     assert summary[:2] == ("contract", "https://contract.example")
     return summary.health
+
+
+def connected_configuration() -> Configuration:
+    """Return the configuration of the contract, with connections."""
+    values = {"base_url": "https://contract.example", "connections": "required"}
+    return build("contract", values)

@@ -225,6 +225,20 @@ class ConnectionRowsContract(ABC):
         assert storage.configurations.find(names=[stored.name]) == [stored]
         assert storage.configurations.find(records=[stored.record]) == [stored]
 
+    def test_a_connection_is_changed_only_where_its_stamp_is_as_it_was(self) -> None:
+        storage, owner = self.stored("a")
+        rows = storage.configurations
+        (first,) = rows.connections(owner.record, ConnectionQuery())
+        refused = replace(first, health=first.health.after_refusal())
+        assert rows.swap(first, refused)
+        assert not rows.swap(first, first.after_reseal())
+        assert first.connection is not None
+        changed = replace(first.connection, username="ann", active=False)
+        second = refused.after_connection(changed, {}, owner.configuration({}))
+        assert rows.swap(refused, second)
+        assert rows.find(names=[first.name]) == [second]
+        assert rows.swap(second, second.after_reseal())
+
     def test_lists_of_configurations_have_no_connections(self) -> None:
         storage, owner = self.stored("a", "b")
         assert [row.name for row in storage.configurations.find()] == [owner.name]

@@ -219,9 +219,8 @@ class DjangoConfigurationRows:
         changed = {name for name, value in new.items() if value != old[name]}
         if changed <= {*_COUNTS} and before.headers == after.headers:
             counts = [new[name] for name in _COUNTS]
-            return bool(
-                execute(_COUNT, (*counts, before.record, *before.stamp)).rowcount
-            )
+            where = (row_of_record(before.record), *before.stamp)
+            return bool(execute(_COUNT, (*counts, *where)).rowcount)
         columns = {name: new[name] for name in changed}
         if before.headers == after.headers:
             return bool(stored.update(**columns))
