@@ -72,6 +72,12 @@ def test_odd_texts_arrive_as_they_are(shared: LockedScripts) -> None:
     assert shown(shared, source, name=name, url=url) == {"A": ascii((name, url))}
 
 
+def test_a_script_sees_whose_account_sends_the_request(shared: LockedScripts) -> None:
+    source = body_of("return {'A': sync_line.connection or 'none'}")
+    assert shown(shared, source, connection="acme:7") == {"A": "acme:7"}
+    assert shown(shared, source) == {"A": "none"}
+
+
 def test_a_nul_character_is_refused(shared: LockedScripts) -> None:
     with pytest.raises(ScriptFailed, match="NUL"):
         shared.run(call_of(name="a\0b"))

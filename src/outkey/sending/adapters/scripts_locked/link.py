@@ -419,7 +419,8 @@ def _encode_calls(calls: Sequence[ScriptCall]) -> tuple[str, bytes]:
                 )
             )
         texts.append(
-            f"{call.name}\0{call.configuration}\0{call.base_url}\0{call.username}\0"
+            f"{call.name}\0{call.connection}\0"
+            f"{call.configuration}\0{call.base_url}\0{call.username}\0"
             f"{call.method}\0{call.url}\0{call.path}\0{call.query}\0"
             f"{_joined(call.headers)}\0{size}"
         )

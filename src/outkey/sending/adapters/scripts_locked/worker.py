@@ -37,7 +37,7 @@ TAG = 8  # bytes
 HEAD = struct.Struct(f"<{TAG}sII")
 LARGEST_RESPONSE = 65536
 LARGEST_RECORD = 256 * 1024
-TEXTS = 10  # of each call
+TEXTS = 11  # of each call
 TRANSFORM = "transform"
 _SCRIPT = "<script>"
 _PLAIN = {kind for kind in vars(builtins).values() if isinstance(kind, type)} | {
@@ -84,9 +84,14 @@ class ScriptSyncLine:
     """The argument of a script's function."""
 
     def __init__(
-        self, name: str, configuration: ScriptConfiguration, request: ScriptRequest
+        self,
+        name: str,
+        connection: str,
+        configuration: ScriptConfiguration,
+        request: ScriptRequest,
     ) -> None:
         self.name = name
+        self.connection = connection  # the id of the account; empty without one
         self.api_config_id = configuration
         self.request = request
 
@@ -151,14 +156,13 @@ def _sign(
     texts: list[str],
     body: bytes,
 ) -> bytes:
-    name, configuration, base_url, username, *request, headers = texts
+    name, connection, configuration, base_url, username, *request, headers = texts
     facade = ScriptConfiguration(configuration, base_url, username, secret)
     each = iter(headers.split("\n") if headers else ())
     pairs = tuple(zip(each, each, strict=True))
     try:
-        return _encode(
-            compute(ScriptSyncLine(name, facade, ScriptRequest(request, pairs, body)))
-        )
+        seen = ScriptRequest(request, pairs, body)
+        return _encode(compute(ScriptSyncLine(name, connection, facade, seen)))
     except NoSecretKey:
         return b"S"
     except BaseException as error:  # noqa: BLE001 - any exception of the script

@@ -75,6 +75,7 @@ class ScriptCall(NamedTuple):
     at: float | None = None
     shift: int = 0  # seconds that the API's clock is ahead, if it is used
     function: str = FUNCTION
+    connection: str = ""  # the id of the account that the request is sent for
 
     def __repr__(self) -> str:
         return f"ScriptCall({self.place}, {self.function})"

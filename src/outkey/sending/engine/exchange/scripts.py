@@ -189,6 +189,7 @@ def _script_call(  # noqa: PLR0913 - the parts of a request
         secret=secret,
         name=line,
         configuration=configuration.name,
+        connection=configuration.connection_id,
         base_url=configuration.base_url,
         username=configuration.username,
         method=method,
