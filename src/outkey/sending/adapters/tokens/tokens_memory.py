@@ -47,7 +47,7 @@ class MemoryTokens:
             if current.generation != before.generation:
                 return None
             if key not in self._states and self._subject:
-                self._make_room(configuration.name)
+                self._make_room(configuration.account)
             self._states[key] = state
         return state
 
@@ -60,7 +60,7 @@ class MemoryTokens:
         return tokens
 
     def subjects(self, configuration: Configuration) -> int:
-        keys = self._keys_beside(configuration.name)
+        keys = self._keys_beside(configuration.account)
         return sum(
             not subject.endswith(CSRF_SUFFIX) and not subject.startswith(SET)
             for _, subject in keys
@@ -68,13 +68,13 @@ class MemoryTokens:
 
     def delete_beside(self, configuration: Configuration) -> None:
         with self._lock:
-            for key in self._keys_beside(configuration.name):
+            for key in self._keys_beside(configuration.account):
                 del self._states[key]
 
     def delete_set(self, configuration: Configuration, serial: int) -> None:
         mark = set_mark(serial)
         with self._lock:
-            for key in self._keys_beside(configuration.name):
+            for key in self._keys_beside(configuration.account):
                 if key[1].startswith(mark):
                     del self._states[key]
 
@@ -84,7 +84,7 @@ class MemoryTokens:
     def _key_of(self, configuration: Configuration) -> tuple[str, str]:
         other = configuration.other_set
         mark = set_mark(other.serial) if other else ""
-        return configuration.name, f"{mark}{self._subject}"
+        return configuration.account, f"{mark}{self._subject}"
 
     def _keys_beside(self, name: str) -> list[tuple[str, str]]:
         return [key for key in list(self._states) if key[0] == name and key[1]]
