@@ -145,11 +145,12 @@ class StoredTokens:
             dead = bool(row.facts["dead"])
             # Temporary credentials alone are no token.
             renewed = sealed is not None and after.access is not None
-            self._change_health(configuration, dead=dead, renewed=renewed)
+            obtained_at = after.obtained_at if renewed else None
+            self._change_health(configuration, dead=dead, obtained_at=obtained_at)
         return state
 
     def _change_health(
-        self, configuration: Configuration, *, dead: bool, renewed: bool
+        self, configuration: Configuration, *, dead: bool, obtained_at: float | None
     ) -> None:
         """Store in the health whether a user must authorize again, for lists.
 
@@ -160,12 +161,10 @@ class StoredTokens:
         name = configuration.account
         for lock in (False, True):  # the lock is taken only for a change
             for row in self._configurations.find(names=[name], lock=lock):
-                health = row.health.after_token(dead=dead, renewed=renewed)
-                if row.record != configuration.record or health == row.health:
+                changed = row.after_token(dead=dead, obtained_at=obtained_at)
+                if row.record != configuration.record or changed == row:
                     return
-                if lock and not self._configurations.swap(
-                    row, replace(row, health=health)
-                ):
+                if lock and not self._configurations.swap(row, changed):
                     raise EditConflict
 
 

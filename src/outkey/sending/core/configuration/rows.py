@@ -192,6 +192,21 @@ class ConfigurationRow:
         changed = replace(self, version=self.version + 1, connection=connection)
         return changed.after_secrets(secrets, unconnected)
 
+    def after_token(
+        self, *, dead: bool, obtained_at: float | None
+    ) -> "ConfigurationRow":
+        """Return the row after the state of the token changed.
+
+        `obtained_at` is when the token was obtained that is new; None without a new
+        one. A connection that has its first token has all that it needs.
+        """
+        is_renewed = obtained_at is not None
+        health = self.health.after_token(dead=dead, renewed=is_renewed)
+        connection = self.connection
+        if connection is not None and connection.connected_at is None:
+            connection = replace(connection, connected_at=obtained_at)
+        return replace(self, health=health, connection=connection)
+
     def after_rename(self, name: str, at: float) -> "ConfigurationRow":
         """Return the row with another name; it remembers the one before."""
         former_names = read_former_names(self.settings.get(_FORMER_NAMES, ()))
@@ -229,7 +244,7 @@ class ConfigurationRow:
         connection = self.connection
         if connection is not None and connection.connected_at is None:
             connection = replace(
-                connection, connected_at=_complete_since(configuration)
+                connection, connected_at=_complete_since(configuration, connection)
             )
         return replace(
             self, revision=self.revision + 1, health=health, connection=connection
@@ -301,16 +316,22 @@ def new_connection_row(
     )
 
 
-def _complete_since(configuration: Configuration) -> float | None:
-    """Return when the last secret that an account needs was set; None without it."""
+def _complete_since(
+    configuration: Configuration, connection: Connection
+) -> float | None:
+    """Return when the last secret that an account needs was set; None without it.
+
+    One that needs none of its own, or has references, was complete from the beginning.
+    """
     if configuration.needs_consent or needs_secret(configuration):
         return None
     times = [
-        configuration.secrets[name].set_at or 0.0
+        configuration.secrets[name].set_at
         for name in configuration.needed_secrets()
         if configuration.is_of_account(name)
     ]
-    return max(times, default=None)
+    known = [at for at in (*times, connection.created_at) if at is not None]
+    return max(known, default=0.0)
 
 
 def settings_of(configuration: Configuration) -> dict[str, object]:

@@ -179,3 +179,27 @@ def test_a_consent_connects_by_its_token_and_not_by_secrets() -> None:
     row = new_connection_row(unconnected, ACME, record, {})
     stored = row.after_secrets(secrets("header:X-Key"), unconnected)
     assert stored.connection_state is ConnectionState.NEW
+
+
+def test_an_account_that_needs_no_secret_is_complete_from_the_beginning() -> None:
+    unconnected = books(connect__shared=["header:X-Key", "password"])
+    created = replace(ACME, created_at=7.0)
+    record = connection_record("1" * 32, RECORD, "acme")
+    row = new_connection_row(unconnected, created, record, {})
+    complete = row.after_secrets({}, unconnected)
+    assert complete.connection is not None
+    assert complete.connection.connected_at == 7.0
+    reference = {"password": SecretState(ORIGIN), "header:X-Key": SecretState(ORIGIN)}
+    complete = row.after_secrets(reference, books())
+    assert complete.connection is not None
+    assert complete.connection.connected_at == 7.0
+
+
+def test_the_first_token_completes_an_account() -> None:
+    record = connection_record("1" * 32, RECORD, "acme")
+    row = new_connection_row(books(), ACME, record, {})
+    for at in (None, 8.0, 9.0):
+        row = row.after_token(dead=False, obtained_at=at)
+        assert row.connection is not None
+        assert row.connection.connected_at == (at and 8.0)
+    assert row.after_token(dead=True, obtained_at=None).health.needs_person
