@@ -549,7 +549,13 @@ class Configuration:
         if self.proxy.url and self.proxy.username:
             names.append(PROXY_PASSWORD)
         rows = self.rows if self.uses_oauth2 else self.api_rows
-        return names + [row.secret_field for row in rows if row.secret]
+        names += [row.secret_field for row in rows if row.secret]
+        return [name for name in names if not self._leaves_to_accounts(name)]
+
+    def _leaves_to_accounts(self, secret: str) -> bool:
+        """Whether sending opens the secret of an account, and never this one."""
+        is_required = self.connections is choices.Connections.REQUIRED
+        return is_required and not self.connection and self.is_of_account(secret)
 
     def entered_oauth1_token(self) -> list[str]:
         """Return the names of the access token and its secret, where one is entered.

@@ -203,3 +203,11 @@ def test_the_first_token_completes_an_account() -> None:
         assert row.connection is not None
         assert row.connection.connected_at == (at and 8.0)
     assert row.after_token(dead=True, obtained_at=None).health.needs_person
+
+
+def test_a_configuration_leaves_the_secrets_of_accounts_to_them() -> None:
+    required = books(connections="required")
+    assert required.needed_secrets() == []
+    assert books().needed_secrets() == ["password", "header:X-Key"]
+    view = required.with_connection(ACME, {})
+    assert view.needed_secrets() == ["password", "header:X-Key"]
