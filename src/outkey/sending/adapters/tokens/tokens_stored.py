@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from outkey.foundation.core.errors import EditConflict, SecretUnreadable
@@ -174,7 +173,7 @@ def _changed_token_error(configuration: Configuration) -> SecretUnreadable:
         Text("the stored token was changed outside of outkey"),
         hint=Text(
             "Delete it: outkey token forget {name}.",
-            name=quote(configuration.name),
+            name=configuration.command_name,
         ),
         field="token",
     )

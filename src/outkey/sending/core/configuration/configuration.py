@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from dataclasses import field as attribute
 from datetime import date
 from operator import attrgetter
+from shlex import quote
 
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -276,6 +277,12 @@ class Configuration:
     def connection_id(self) -> str:
         """The id of the account; empty for the configuration's own."""
         return self.connection.id if self.connection else ""
+
+    @property
+    def command_name(self) -> str:
+        """The name as commands take it, with the option that names the account."""
+        option = f" --connection {quote(self.connection_id)}" if self.connection else ""
+        return quote(self.name) + option
 
     def is_of_account(self, secret: str) -> bool:
         """Whether each connection has a secret of this name of its own."""

@@ -430,7 +430,7 @@ class TokenActions:
                 otherwise,
                 hint=Text(
                     "Get one first: outkey token renew {name}.",
-                    name=quote(self.configuration.name),
+                    name=self.configuration.command_name,
                 ),
             )
         return state.content

@@ -154,7 +154,7 @@ class OAuth1Source(TokenSource):
         hint = Text(
             "Press Connect on the configuration's page, or have a user authorize it:"
             " outkey token authorize {name}.",
-            name=self.configuration.name,
+            name=self.configuration.command_name,
         )
         if was_connected:
             return errors.ReauthorizationNeeded(hint=hint)

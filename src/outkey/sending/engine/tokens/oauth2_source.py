@@ -97,7 +97,7 @@ class OAuth2Source(TokenSource):
         self, *, was_connected: bool = True
     ) -> errors.ReauthorizationNeeded:
         """Return the error for a missing authorization, with the grant's remedy."""
-        name = self.configuration.name
+        name = self.configuration.command_name
         hints = {
             Grant.REFRESH_TOKEN: Text(
                 "Enter a new one: outkey secret set {name} refresh_token.", name=name
