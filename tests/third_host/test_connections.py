@@ -26,10 +26,12 @@ from outkey.foundation.core.errors import (
     VariableMissing,
 )
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.connections.connection import (
     ConnectionQuery,
     ConnectionState,
 )
+from outkey.sending.engine.exchange.scripts import try_script
 from third_host.database import SqliteDatabase
 from third_host.host import open_application
 
@@ -203,6 +205,53 @@ def test_refusals_pause_one_account_alone(books: Books, server: Server) -> None:
     books.set_password("acme:1", "of-ann")
     assert books.send("acme:1") == 200
     assert books.state("acme:1") is ConnectionState.WORKING
+
+
+def test_the_test_of_an_account_is_stored_and_recorded_with_it(
+    books: Books, server: Server
+) -> None:
+    sender = books.application.sender
+    server.passwords["ann"] = "changed"
+    for _ in range(5):
+        books.send("acme:1")
+    assert not books.administration.test(sender, "books", connection="acme:1").ok
+    assert books.state("acme:1") is ConnectionState.PAUSED
+    assert books.send("acme:2") == 200
+    server.passwords["ann"] = "of-ann"
+    assert books.administration.test(sender, "books", connection="acme:1").ok
+    assert books.state("acme:1") is ConnectionState.WORKING
+    fact = next(
+        fact
+        for fact in books.application.audit_trail.rows.newest(50)
+        if fact["tag"] == "api:configuration:tested"
+    )
+    assert (fact["configuration"], fact["connection"]) == ("books", "acme:1")
+
+
+def test_a_test_without_the_account_has_that_as_its_cause(
+    books: Books, server: Server
+) -> None:
+    sender = books.application.sender
+    for connection, cause in {
+        None: "connection_missing",
+        "x": "unknown_connection",
+    }.items():
+        report = books.administration.test(sender, "books", connection=connection)
+        assert (report.ok, report.cause) == (False, cause)
+        assert report.remedy
+    assert server.requests == 0
+    (summary,) = books.application.registry.summaries()
+    assert summary.health.tested_at is None
+
+
+def test_a_preview_and_a_script_need_the_account(books: Books) -> None:
+    with pytest.raises(ConnectionMissing):
+        books.application.gateway.preview("books")
+    configuration = books.application.registry.get("books")
+    trial = try_script(books.application.sender.context, configuration)
+    assert isinstance(trial.error, ConnectionMissing)
+    with pytest.raises(ConnectionMissing):
+        books.administration.token(books.application.sender, "books", Tag.TOKEN_RENEWED)
 
 
 def test_a_user_pauses_and_resumes_an_account(books: Books, server: Server) -> None:

@@ -105,6 +105,7 @@ class Report:
     suspicions: tuple[Suspicion, ...] = ()
     seen: dict[str, object] = field(default_factory=dict)
     sent: Preview | None = None  #: the request that failed, masked
+    connection: str = ""  #: the account that it was sent for
 
     @property
     def code(self) -> str:
@@ -261,6 +262,7 @@ class ConnectionTest:
             ),
             seen=self._seen,
             sent=self._preview,
+            connection=self._configuration.connection_id,
         )
 
     def _is_raised(self, finding: Finding) -> bool:

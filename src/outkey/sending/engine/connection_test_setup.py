@@ -4,14 +4,19 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.errors import ConfigError, UnknownConnection
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth2.token import AccessToken
 from outkey.sending.core.request.assembly import Call
 from outkey.sending.core.request.message import Response
-from outkey.sending.engine.connection_test import ConnectionTest, ConnectionTestPorts
+from outkey.sending.engine.connection_test import (
+    ConnectionTest,
+    ConnectionTestPorts,
+    Report,
+    ReportStep,
+)
 from outkey.sending.engine.exchange.exchange import exchange
 from outkey.sending.engine.exchange.sender import Sender
 from outkey.sending.engine.tokens.token_cache import TokenCache
@@ -74,6 +79,20 @@ def prepare_test(
         quotes=draft is None,
     )
     return ConnectionTest(context, configuration, ports)
+
+
+def report_without_account(name: str, error: UnknownConnection) -> Report:
+    """Return the report of a test whose connection does not exist: nothing is sent."""
+    return Report(
+        configuration=name,
+        ok=False,
+        steps=(ReportStep("configuration", ok=False, detail=error.message, ms=0),),
+        status=None,
+        cause=error.cause,
+        remedy=error.hint,
+        findings=(),
+        error=error,
+    )
 
 
 def _by_tls(configuration: Configuration) -> Configuration:

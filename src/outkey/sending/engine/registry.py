@@ -19,9 +19,9 @@ from outkey.foundation.core.errors import (
     UnknownConnection,
     configuration_exists,
 )
-from outkey.foundation.core.fields.choices import Connections
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.clock import Clock
+from outkey.sending.core.configuration.checks import refuse_without_connections
 from outkey.sending.core.configuration.configuration import (
     Configuration,
     kept_secrets,
@@ -117,8 +117,7 @@ class ConfigurationRegistry:
     def connected(self, name: str, connection: str) -> Configuration:
         """Return a configuration with an account, or raise UnknownConnection."""
         unconnected = self.get(name)
-        if unconnected.connections is Connections.NONE:
-            raise UnknownConnection(field="connection")
+        refuse_without_connections(unconnected)
         check_connection_id(connection)
         return self._get(account_name(unconnected.record, connection), unconnected)
 

@@ -13,7 +13,13 @@ from outkey.administration.engine.editing.changes import (
     check_secret_field,
     destinations_of,
 )
-from outkey.foundation.core.errors import ConfigError, HostError, UnknownConfiguration
+from outkey.foundation.core.errors import (
+    ConfigError,
+    ConnectionMissing,
+    HostError,
+    UnknownConfiguration,
+    UnknownConnection,
+)
 from outkey.sending.core.audit.changed_values import configuration_changes
 from outkey.sending.core.audit.events import Change, ChangeEffect, Tag
 from outkey.sending.core.configuration.checks import refuse_unsavable
@@ -22,6 +28,7 @@ from outkey.sending.core.configuration.secret_state import successor
 from outkey.sending.core.configuration.secret_values import refuse_unusable
 from outkey.sending.core.request.script import SCRIPT_FACT, fingerprint
 from outkey.sending.core.vault.voucher import NAME, is_setting, vouchable_facts
+from outkey.sending.engine.exchange.calls import find_account, require_account
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -67,10 +74,17 @@ class Administration:
     refuse_reference: Callable[[Reference, str], None] = lambda _reference, _field: None
 
     def note(
-        self, tag: Tag, configuration: str = "", *fields: str, key: str = ""
+        self,
+        tag: Tag,
+        configuration: str = "",
+        *fields: str,
+        key: str = "",
+        connection: str = "",
     ) -> None:
         """Record what is about to be done; where that fails, it is not done."""
-        self.audit.note(Change(tag, self.actor, configuration, fields, key))
+        self.audit.note(
+            Change(tag, self.actor, configuration, fields, key, connection=connection)
+        )
 
     def set_secret(
         self,
@@ -118,19 +132,21 @@ class Administration:
         with self.registry.transaction():
             self.registry.lock(configuration)
             self.registry.put_reference(configuration, field, state)
-            self.registry.note_secrets_changed(name)
-            self.vouch(name, {field, *destinations_of(field)})
+            self.registry.note_secrets_changed(configuration.account)
+            self.vouch(configuration.account, {field, *destinations_of(field)})
 
     def confirm(self, seen: Configuration) -> None:
         """Vouch for a configuration as the user has seen it."""
         # A setting that has its default now is no fact any more, but a difference.
         differences = self.secrets.voucher(seen).differences(seen)
         facts = dict.fromkeys([*vouchable_facts(seen), *differences])
-        self.note(Tag.SECRETS_CONFIRMED, seen.name, *facts)
+        self.note(
+            Tag.SECRETS_CONFIRMED, seen.name, *facts, connection=seen.connection_id
+        )
         with self.registry.transaction():
             self.registry.lock(seen)
             self.secrets.vouch(seen, facts)
-            self.registry.note_vouched(seen.name)
+            self.registry.note_vouched(seen.account)
 
     def resume(self, name: str) -> bool:
         """End the pause of a configuration; return whether it was paused."""
@@ -265,36 +281,60 @@ class Administration:
         """Vouch for what was changed, as it is stored now."""
         self.secrets.vouch(self.registry.find([name])[name], changed)
 
-    def current(self, name: str) -> Configuration:
-        """Return a configuration as it is stored now, not as it is cached."""
-        return self.registry.find([name]).get(name) or self.registry.get(name)
+    def current(self, name: str, connection: str | None = None) -> Configuration:
+        """Return a configuration as it is stored now, not as it is cached.
 
-    def test(self, sender: Sender, name: str, subject: Secret | None = None) -> Report:
-        """Test a configuration and store the result.
+        With the account of a connection where one is named.
+        """
+        account = name
+        if connection is not None:
+            account = self.registry.connected(name, connection).account
+        return self.registry.find([account]).get(account) or self.registry.get(account)
+
+    def test(
+        self,
+        sender: Sender,
+        name: str,
+        subject: Secret | None = None,
+        connection: str | None = None,
+    ) -> Report:
+        """Test a configuration, or an account of it, and store the result.
 
         `subject` is the token of a user, where each request brings one.
         """
-        from outkey.sending.engine.connection_test_setup import prepare_test  # noqa: PLC0415
+        from outkey.sending.engine.connection_test_setup import (  # noqa: PLC0415
+            prepare_test,
+            report_without_account,
+        )
 
-        configuration = self.registry.get(name)
-        self.note_test(name)
+        try:
+            configuration = find_account(self.registry, name, connection)
+        except UnknownConnection as error:
+            return report_without_account(name, error)
+        self.note_test(name, connection=configuration.connection_id)
         report = prepare_test(sender, configuration, subject=subject).run()
         self.save_test_result(configuration, report, sender.context.clock.now())
         return report
 
-    def note_test(self, name: str, script: str = "") -> None:
+    def note_test(self, name: str, script: str = "", connection: str = "") -> None:
         """Record that a test begins; if that fails, the report contains the reason.
 
         An unsaved script is named by its fingerprint, since it will see a secret.
         """
         with suppress(HostError):
             key = f"script {fingerprint(script)}" if script else ""
-            self.note(Tag.CONFIGURATION_TESTED, name, key=key)
+            self.note(Tag.CONFIGURATION_TESTED, name, key=key, connection=connection)
 
     def save_test_result(
         self, configuration: Configuration, report: Report, now: float
     ) -> None:
-        """Store the result of a test; a storage that fails must not cost the report."""
+        """Store the result of a test; a storage that fails must not cost the report.
+
+        Of a test that lacked a connection there is none: it says nothing about the
+        settings, which work for every account.
+        """
+        if isinstance(report.error, ConnectionMissing):
+            return
         with suppress(HostError):
             self.registry.save_test_result(
                 configuration, now, report.cause or "", report.seen
@@ -308,12 +348,17 @@ class Administration:
             self.registry.save_test_result(configuration, at, "", seen)
 
     def token(
-        self, sender: Sender, name: str, tag: Tag, subject: Secret | None = None
+        self,
+        sender: Sender,
+        name: str,
+        tag: Tag,
+        subject: Secret | None = None,
+        connection: str | None = None,
     ) -> TokenActions:
         """Record what a user is about to do with a token, and return the actions."""
-        configuration = sender.configurations.get(name)
+        configuration = require_account(sender.configurations, name, connection)
         actions = sender.token_actions(configuration, subject=subject)
-        self.note(tag, name)
+        self.note(tag, name, connection=configuration.connection_id)
         return actions
 
     def save_line(self, line: SyncLine, *, seen: int | None = None) -> None:

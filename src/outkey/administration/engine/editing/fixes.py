@@ -7,12 +7,16 @@ from functools import partial
 
 from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.engine.editing.changes import ConfigurationChange
+from outkey.administration.engine.editing.connections import (
+    ConnectionAdministration,
+)
 from outkey.administration.engine.editing.editing import ROW_PREFIXES, entered_rows
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.field_kinds import Kind
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.connect_settings import USERNAME
 from outkey.sending.core.configuration.custom_rows import ROW_KINDS, CustomHeader
 from outkey.sending.core.configuration.drafts import ConfigurationDraft
 from outkey.sending.core.configuration.fields import (
@@ -117,6 +121,35 @@ def apply_fix(
             _refuse_reference(stored, old.secret_field)
             secrets[new.secret_field] = context.open(stored, old.secret_field)
     administration.save(ConfigurationChange(stored, successor, secrets))
+
+
+def apply_fix_to_account(
+    administration: Administration,
+    context: SendContext,
+    name: str,
+    connection: str,
+    fix: Fix,
+) -> None:
+    """Save what a fix changes that the test of an account has shown.
+
+    The user name and the secrets of the account are its own; what else is wrong about
+    the settings is corrected for all accounts of the configuration.
+    """
+    account = administration.current(name, connection)
+    if fix.tidied and account.is_of_account(fix.tidied):
+        _refuse_reference(account, fix.tidied)
+        value = context.open(account, fix.tidied)
+        tidied = value.derive(partial(tidy_secret, fix.tidied))
+        administration.set_secret(name, fix.tidied, tidied, seen=account)
+        return
+    changes = dict(fix.changes)
+    if USERNAME in changes and USERNAME not in account.connect.shared:
+        facts = {USERNAME: changes.pop(USERNAME)}
+        accounts = ConnectionAdministration(administration, context.clock)
+        accounts.update(name, connection, facts)
+    if changes or fix.tidied:
+        rest = replace(fix, changes=tuple(changes.items()))
+        apply_fix(administration, context, name, rest)
 
 
 def permissions_for(fix: Fix, stored: Configuration) -> set[Permission]:

@@ -18,6 +18,7 @@ from outkey.foundation.core.errors import (
     EgressDenied,
     InactiveConfiguration,
     OutkeyError,
+    UnknownConnection,
     paused_connection,
     repeated,
 )
@@ -203,11 +204,27 @@ VALUE_TRIMMED = Check(
 )
 
 
+def refuse_missing_connection(configuration: Configuration) -> None:
+    """Raise ConnectionMissing where a connection must be named and none was."""
+    is_required = configuration.connections is Connections.REQUIRED
+    if is_required and configuration.connection is None:
+        raise ConnectionMissing(field="connection")
+
+
+def refuse_without_connections(configuration: Configuration) -> None:
+    """Raise UnknownConnection if a configuration has no connections at all."""
+    if configuration.connections is Connections.NONE:
+        raise UnknownConnection(
+            Text("the configuration has no connections"),
+            hint=Text("Set Connections (connections) to optional or required first."),
+            field="connections",
+        )
+
+
 def refuse_unsendable(configuration: Configuration) -> None:
     """Raise where the configuration itself forbids sending, whatever the request is."""
+    refuse_missing_connection(configuration)
     connection = configuration.connection
-    if connection is None and configuration.connections is Connections.REQUIRED:
-        raise ConnectionMissing(field="connection")
     if connection is not None and not connection.active:
         raise paused_connection(configuration.name, connection.id, by_operator=True)
     for name in configuration.missing_variables():

@@ -6,6 +6,7 @@ from typing import TypedDict
 from outkey.foundation.core.fields.field_kinds import check_method
 from outkey.foundation.core.origin import Params
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.checks import refuse_missing_connection
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.assembly import Call, encode_body
 from outkey.sending.ports.sending import Configurations
@@ -50,6 +51,15 @@ def find_account(
     if connection is None:
         return configurations.get(name)
     return configurations.connected(name, connection)
+
+
+def require_account(
+    configurations: Configurations, name: str, connection: str | None
+) -> Configuration:
+    """Return the same, or raise ConnectionMissing where a connection must be named."""
+    found = find_account(configurations, name, connection)
+    refuse_missing_connection(found)
+    return found
 
 
 def build_call(  # noqa: PLR0913 - the parts of a request, all by keyword

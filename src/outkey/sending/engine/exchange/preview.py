@@ -13,7 +13,10 @@ from outkey.foundation.core.fields.choices import TokenEncoding
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.secret import MASK, Secret
 from outkey.foundation.core.text import NO_TEXT, Text
-from outkey.sending.core.configuration.checks import configuration_findings
+from outkey.sending.core.configuration.checks import (
+    configuration_findings,
+    refuse_missing_connection,
+)
 from outkey.sending.core.configuration.configuration import (
     TOKEN_PLACEHOLDER,
     USERNAME_PLACEHOLDER,
@@ -103,6 +106,7 @@ class Preview:
 def preview(context: SendContext, call: Call) -> Preview:
     """Build a call's request up to the moment of sending, and mask it."""
     configuration = call.configuration
+    refuse_missing_connection(configuration)
     secret = context.opener(configuration)
     request = authenticated_request(
         call.request(),

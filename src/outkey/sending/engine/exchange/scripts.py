@@ -14,6 +14,7 @@ from outkey.foundation.core.origin import parse_url
 from outkey.foundation.core.script_syntax import Example, check_imports, examples
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.checks import refuse_missing_connection
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.drafts import naming
 from outkey.sending.core.request.assembly import call_of_test
@@ -80,6 +81,7 @@ def try_script(
     parts = ScriptParts()
     failure = None
     try:
+        refuse_missing_connection(configuration)
         if not configuration.script:
             raise ConfigError(Text("this configuration has no script"), field="script")
         secret = script_secret(context, configuration)
