@@ -52,6 +52,11 @@ SECTIONS: tuple[CommandSection, ...] = (
                 "Set and confirm secrets. They are never shown.",
             ),
             CommandEntry(
+                "connection",
+                "commands.connections:connections_app",
+                "Manage the accounts under a configuration: one for each customer.",
+            ),
+            CommandEntry(
                 "backend",
                 "commands.backends:backends_app",
                 "List and check the external stores of secrets.",

@@ -50,6 +50,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "outkey secret set acme password",
         "outkey secret set acme token < token.txt",
         "outkey secret set acme header:X-API-Key --from env:ACME_KEY",
+        "outkey secret set books password --connection acme",
     ),
     "secret confirm": (
         "outkey secret confirm",
@@ -62,6 +63,27 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "outkey secret stage acme username",
     ),
     "secret reject": ("outkey secret reject line:unknown",),
+    "connection": (
+        "outkey connection create books acme --username ann",
+        "outkey secret set books password --connection acme",
+        "outkey test books --connection acme",
+    ),
+    "connection list": (
+        "outkey connection list books --state needs_person",
+        "outkey connection list books --limit 1000 --after acme --json",
+    ),
+    "connection show": ("outkey connection show books acme",),
+    "connection create": (
+        "outkey connection create books acme",
+        "outkey connection create books acme --owner north --username ann",
+    ),
+    "connection update": ("outkey connection update books acme --username bob",),
+    "connection pause": ("outkey connection pause books acme",),
+    "connection resume": ("outkey connection resume books acme",),
+    "connection remove": (
+        "outkey connection remove books acme",
+        "outkey connection remove books acme --yes",
+    ),
     "backend": ("outkey backend list", "outkey backend check main"),
     "backend list": ("outkey backend list",),
     "backend check": ("outkey backend check main --json",),
@@ -79,7 +101,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "export": ("outkey export > all.toml", "outkey export acme shop"),
     "rename": ("outkey rename acme acme-test",),
     "delete": ("outkey delete acme", "outkey delete acme --yes"),
-    "test": ("outkey test acme", "outkey test acme --fix"),
+    "test": (
+        "outkey test acme",
+        "outkey test acme --fix",
+        "outkey test books --connection acme",
+    ),
     "preview": (
         "outkey preview acme /orders",
         "outkey preview acme POST /orders --curl",
@@ -88,6 +114,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "outkey request acme /orders",
         "outkey request acme POST /orders --data @order.json --include",
         "outkey request acme /export --raw > export.bin",
+        "outkey request books /orders --connection acme",
     ),
     "token": ("outkey token status acme", "outkey token renew acme"),
     "token status": ("outkey token status acme", "outkey token status acme --utc"),

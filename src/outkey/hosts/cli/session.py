@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from outkey.administration.engine.application import Application
 
 Name = Annotated[str, typer.Argument(help="The configuration's name.")]
+ConnectionId = Annotated[
+    str | None,
+    typer.Option(
+        "--connection",
+        help="The id of the connection whose account is used.",
+        metavar="ID",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 SubjectToken = Annotated[
     str | None,

@@ -12,9 +12,9 @@ from outkey.foundation.core.errors import (
     VariableMissing,
     repeated,
 )
-from outkey.foundation.core.fields.choices import Connections
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import Change, Tag
+from outkey.sending.core.configuration.checks import refuse_without_connections
 from outkey.sending.core.configuration.configuration import known_names
 from outkey.sending.core.configuration.connect_settings import CLIENT_ID
 from outkey.sending.core.configuration.fields import BY_PATH
@@ -22,8 +22,8 @@ from outkey.sending.core.connections.account import with_account
 from outkey.sending.core.connections.connection import (
     Connection,
     ConnectionQuery,
-    account_name,
 )
+from outkey.sending.core.connections.facts import account_facts
 from outkey.sending.core.connections.ids import check_connection_id
 from outkey.sending.core.connections.variables import check_variable, variable_field
 from outkey.sending.core.vault.voucher import CONNECTION
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from outkey.foundation.ports.clock import Clock
     from outkey.sending.core.configuration.configuration import Configuration
     from outkey.sending.core.configuration.rows import ConfigurationRow
+    from outkey.sending.engine.exchange.sender import Sender
 
 MOST_LISTED = 10_000
 # What a user may change, with the field that says which values it may have.
@@ -57,11 +58,28 @@ class ConnectionAdministration:
             )
         return self.administration.registry.connections(configuration, query)
 
+    def row(self, name: str, connection: str) -> ConfigurationRow:
+        """Return the row of one connection, or raise UnknownConnection."""
+        configuration = self._configuration(name)
+        query = ConnectionQuery(prefix=check_connection_id(connection), limit=1)
+        # An id comes before all others that begin with it.
+        for row in self.administration.registry.connections(configuration, query):
+            if row.connection is not None and row.connection.id == connection:
+                return row
+        raise UnknownConnection(field="connection")
+
     def current(self, name: str, connection: str) -> Configuration:
         """Return a configuration with an account as it is stored now."""
-        configuration = self._configuration(name)
-        account = account_name(configuration.record, check_connection_id(connection))
-        return self.administration.current(account)
+        return self.administration.current(name, connection)
+
+    def facts(self, sender: Sender, name: str, connection: str) -> dict[str, object]:
+        """Return all that is shown of one connection, with the state of its token."""
+        row = self.row(name, connection)
+        account = self.current(name, connection)
+        token = None
+        if account.fetches_token or account.csrf.path:
+            token = sender.token_actions(account).status().facts()
+        return account_facts(row, account, token)
 
     def create(
         self, name: str, connection: str, facts: Mapping[str, object]
@@ -142,14 +160,7 @@ class ConnectionAdministration:
 
     def _configuration(self, name: str) -> Configuration:
         configuration = self.administration.current(name)
-        if configuration.connections is Connections.NONE:
-            raise UnknownConnection(
-                Text("the configuration has no connections"),
-                hint=Text(
-                    "Set Connections (connections) to optional or required first."
-                ),
-                field="connections",
-            )
+        refuse_without_connections(configuration)
         return configuration
 
     @staticmethod

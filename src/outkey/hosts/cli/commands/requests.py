@@ -21,9 +21,17 @@ from outkey.hosts.cli.printing.presenters import (
     print_response,
     response_facts,
 )
-from outkey.hosts.cli.session import AsJson, Name, SubjectToken, open_application
+from outkey.hosts.cli.session import (
+    AsJson,
+    ConnectionId,
+    Name,
+    SubjectToken,
+    open_application,
+)
 from outkey.hosts.preview_facts import preview_facts
+from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.message import Response, ResponseHeaders
+from outkey.sending.engine.exchange.calls import find_account
 from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
 
 if TYPE_CHECKING:
@@ -38,6 +46,7 @@ def preview(
         typer.Argument(help="The path below Base URL. Without one, the test path."),
     ] = None,
     *,
+    connection: ConnectionId = None,
     curl: Annotated[
         bool,
         typer.Option(
@@ -55,7 +64,9 @@ def preview(
     if path is None and method.startswith("/"):
         path = method
         method = "GET"
-    request = open_application().gateway.preview(name, method, path)
+    request = open_application().gateway.preview(
+        name, method, path, connection=connection
+    )
     if curl:
         print_line(request.curl())
     elif as_json:
@@ -80,6 +91,7 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
         ),
     ],
     *,
+    connection: ConnectionId = None,
     data: Annotated[
         str | None,
         typer.Option(
@@ -127,25 +139,27 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
         data=None if data is None else read_data(data),
         headers=dict(split_header(line) for line in header or []),
         subject_token=read_reference(subject_token),
+        connection=connection,
     )
+    configuration = find_account(application.registry, name, connection)
     if not raw:
-        response = _mask_echoes(application, name, response)
+        response = _mask_echoes(application, configuration, response)
     if as_json:
         print_json(response_facts(response))
     else:
         print_response(response, include=include, raw=raw)
-        configuration = application.registry.get(name)
         if response.status == 401 and configuration.paused:
             warn(f"sending is paused now: {pause_text(configuration)}")
     return 0 if response.cause is None else 1
 
 
-def _mask_echoes(application: "Application", name: str, response: Response) -> Response:
+def _mask_echoes(
+    application: "Application", configuration: Configuration, response: Response
+) -> Response:
     """Mask in body and headers what the API repeats of the secrets it was sent."""
     from outkey.foundation.core.echo.masking import scrub, scrub_headers
     from outkey.foundation.core.secret import MASK
 
-    configuration = application.registry.get(name)
     secrets = sent_secrets(application.sender.context, configuration, response)
     username = configuration.username
     pairs = scrub_headers(response.headers, secrets, username)

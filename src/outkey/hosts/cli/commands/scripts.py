@@ -13,7 +13,8 @@ from outkey.hosts.cli.printing.output import (
     print_line,
     print_table,
 )
-from outkey.hosts.cli.session import AsJson, Name, open_application
+from outkey.hosts.cli.session import AsJson, ConnectionId, Name, open_application
+from outkey.sending.engine.exchange.calls import find_account
 from outkey.sending.engine.exchange.scripts import try_script
 
 scripts_app = Commands(help="Try a signing script.")
@@ -23,6 +24,7 @@ scripts_app = Commands(help="Try a signing script.")
 def run(
     name: Name,
     *,
+    connection: ConnectionId = None,
     at: Annotated[
         float | None,
         typer.Option(
@@ -36,7 +38,8 @@ def run(
     Prints the names and lengths of headers and parameters, never a value.
     """
     application = open_application()
-    trial = try_script(application.sender.context, application.registry.get(name), at)
+    configuration = find_account(application.registry, name, connection)
+    trial = try_script(application.sender.context, configuration, at)
     if as_json:
         facts = {
             "ok": trial.ok,

@@ -18,7 +18,7 @@ from outkey.hosts.cli.printing.output import (
     print_table,
 )
 from outkey.hosts.cli.printing.presenters import binding_text, fact_columns
-from outkey.hosts.cli.session import AsJson, Name, Yes, open_application
+from outkey.hosts.cli.session import AsJson, ConnectionId, Name, Yes, open_application
 from outkey.hosts.command_host import administration_of
 from outkey.sending.core.vault.row_voucher import is_row_name
 
@@ -50,6 +50,7 @@ def set_secret(
         ),
     ],
     *,
+    connection: ConnectionId = None,
     reference: Annotated[
         str | None,
         typer.Option(
@@ -74,7 +75,7 @@ def set_secret(
 
     administration = administration_of(open_application())
     # Read before the prompt: the value is meant for the origin that the prompt names.
-    seen = administration.current(name)
+    seen = administration.current(name, connection)
     check_secret_field(seen, field)
     origin = binding_text(seen.binding_of(field))
     if reference is not None:
@@ -85,11 +86,12 @@ def set_secret(
         secret = Secret(read_secret(field, origin))
         administration.set_secret(name, field, secret, seen=seen)
     if as_json:
-        print_json(
-            {"done": "set", "configuration": name, "field": field, "origin": origin}
-        )
+        facts = {"done": "set", "configuration": name, "field": field, "origin": origin}
+        account = {"connection": connection} if connection else {}
+        print_json({**facts, **account})
     else:
-        print_line(f"set: {name} {field}, to be sent to {origin}")
+        account_name = f"{name} {connection}" if connection else name
+        print_line(f"set: {account_name} {field}, to be sent to {origin}")
 
 
 @secrets_app.command("stage")

@@ -1,14 +1,14 @@
 """The commands about the tokens of OAuth 2.0 and of logins."""
 
 import sys
-from dataclasses import asdict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from outkey.foundation.core.errors import ConfigError, EgressDenied
 from outkey.foundation.core.fields.choices import Grant, Network
-from outkey.foundation.core.moments import duration_text, iso_moment
+from outkey.foundation.core.moments import duration_text
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.declaring import Commands
 from outkey.hosts.cli.input import read_line, read_reference
@@ -20,10 +20,17 @@ from outkey.hosts.cli.printing.output import (
     warn,
 )
 from outkey.hosts.cli.printing.times import time_text
-from outkey.hosts.cli.session import AsJson, Name, SubjectToken, open_application
+from outkey.hosts.cli.session import (
+    AsJson,
+    ConnectionId,
+    Name,
+    SubjectToken,
+    open_application,
+)
 from outkey.hosts.command_host import administration_of
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.oauth2.token import State
+from outkey.sending.engine.exchange.calls import require_account
 
 if TYPE_CHECKING:
     from outkey.administration.engine.application import Application
@@ -44,6 +51,7 @@ tokens_app = Commands(help="Show, renew and revoke tokens of OAuth 2.0 and of lo
 def status(
     name: Name,
     *,
+    connection: ConnectionId = None,
     introspect: Annotated[
         bool,
         typer.Option(
@@ -60,7 +68,8 @@ def status(
     """
     application = open_application()
     token = application.sender.token_actions(
-        application.registry.get(name), subject=read_reference(subject_token)
+        require_account(application.registry, name, connection),
+        subject=read_reference(subject_token),
     )
     active = token.introspect() if introspect else None
     _print_status(token.status(), as_json=as_json, active=active)
@@ -68,25 +77,37 @@ def status(
 
 @tokens_app.command("renew")
 def renew(
-    name: Name, *, subject_token: SubjectToken = None, as_json: AsJson = False
+    name: Name,
+    *,
+    connection: ConnectionId = None,
+    subject_token: SubjectToken = None,
+    as_json: AsJson = False,
 ) -> None:
     """Get a new token now."""
     subject = read_reference(subject_token)
-    token = _change_token(open_application(), name, Tag.TOKEN_RENEWED, subject)
+    token = _change_token(
+        open_application(), name, connection, Tag.TOKEN_RENEWED, subject
+    )
     _print_status(token.renew(), as_json=as_json)
 
 
 @tokens_app.command("revoke")
-def revoke(name: Name, *, as_json: AsJson = False) -> None:
+def revoke(
+    name: Name, *, connection: ConnectionId = None, as_json: AsJson = False
+) -> None:
     """Revoke the token at the provider, or log out, and delete it here."""
-    token = _change_token(open_application(), name, Tag.TOKEN_REVOKED)
+    token = _change_token(open_application(), name, connection, Tag.TOKEN_REVOKED)
     token.revoke()
     _print_status(token.status(), as_json=as_json)
 
 
 @tokens_app.command("forget")
 def forget(
-    name: Name, *, subject_token: SubjectToken = None, as_json: AsJson = False
+    name: Name,
+    *,
+    connection: ConnectionId = None,
+    subject_token: SubjectToken = None,
+    as_json: AsJson = False,
 ) -> None:
     """Delete the token here, without notifying the provider.
 
@@ -96,28 +117,31 @@ def forget(
     subject = read_reference(subject_token)
     application = open_application()
     if sys.stdin.isatty():
-        stored = application.sender.token_actions(application.registry.get(name))
+        configuration = require_account(application.registry, name, connection)
+        stored = application.sender.token_actions(configuration)
         if stored.would_lose_consent():
             typer.confirm(
                 "The token is lost then, and a user must agree again. Go on?",
                 abort=True,
             )
-    token = _change_token(application, name, Tag.TOKEN_FORGOTTEN, subject)
+    token = _change_token(application, name, connection, Tag.TOKEN_FORGOTTEN, subject)
     token.forget()
     _print_status(token.status(), as_json=as_json)
 
 
 @tokens_app.command("authorize")
-def authorize(name: Name, *, as_json: AsJson = False) -> None:
+def authorize(
+    name: Name, *, connection: ConnectionId = None, as_json: AsJson = False
+) -> None:
     """Let a user give consent on another device, and wait for it.
 
     With OAuth 1.0a it prints the URL where the user agrees, and reads the verifier that
     the provider shows from standard input.
     """
     application = open_application()
-    configuration = application.registry.get(name)
+    configuration = require_account(application.registry, name, connection)
     if configuration.uses_oauth1:
-        token = _change_token(application, name, Tag.TOKEN_AUTHORIZED)
+        token = _change_token(application, name, connection, Tag.TOKEN_AUTHORIZED)
         _authorize_out_of_band(token, as_json=as_json)
         return
     grant = configuration.oauth2.grant
@@ -130,7 +154,7 @@ def authorize(name: Name, *, as_json: AsJson = False) -> None:
             ),
             field="oauth2.grant",
         )
-    token = _change_token(application, name, Tag.TOKEN_AUTHORIZED)
+    token = _change_token(application, name, connection, Tag.TOKEN_AUTHORIZED)
     device = token.device_code()
     # On stderr, so that a program that reads the JSON can show it to a user too.
     warn(f"Open {device.address}\nand enter the code {device.user_code}")
@@ -156,11 +180,15 @@ def _authorize_out_of_band(token: "TokenActions", *, as_json: bool) -> None:
 
 
 def _change_token(
-    application: "Application", name: str, tag: Tag, subject: "Secret | None" = None
+    application: "Application",
+    name: str,
+    connection: str | None,
+    tag: Tag,
+    subject: "Secret | None" = None,
 ) -> "TokenActions":
     """Record what the user is about to do with a token, and return what does it."""
     administration = administration_of(application)
-    return administration.token(application.sender, name, tag, subject)
+    return administration.token(application.sender, name, tag, subject, connection)
 
 
 @tokens_app.command("discover")
@@ -203,30 +231,32 @@ def _print_status(
     status: "TokenStatus", *, as_json: bool, active: bool | None = None
 ) -> None:
     """Print the state of a token, and whether the provider says it is active."""
-    facts: dict[str, object] = asdict(status)
-    if status.subjects is None:
-        del facts["subjects"]  # requests bring no users
-    if status.csrf is None:
-        del facts["csrf"]
-    write_moment = iso_moment if as_json else time_text
-    for name in ("expires_at", "last_renewed_at"):
-        at = facts[name]
-        facts[name] = write_moment(at) if isinstance(at, float) else None
+    facts = status.facts()
     if active is not None:
         facts["active"] = active
     if as_json:
         print_json(facts)
         return
-    facts["state"] = _STATES[status.state]
+    print_table(("Token", ""), _status_rows(status, facts))
+
+
+def _status_rows(
+    status: "TokenStatus", facts: Mapping[str, object]
+) -> list[tuple[str, str]]:
+    """Return the facts about a token as rows for users."""
+    texts = dict(facts)
+    for name in ("expires_at", "last_renewed_at"):
+        at = getattr(status, name)
+        texts[name] = None if at is None else time_text(at)
+    texts["state"] = _STATES[status.state]
     if status.subjects is not None:
-        facts["subjects"] = str(status.subjects)  # not a duration
-        facts["state"] = "each request brings the token of its user"
-    rows = [
+        texts["subjects"] = str(status.subjects)  # not a duration
+        texts["state"] = "each request brings the token of its user"
+    return [
         (name.replace("_", " ").capitalize(), value_text(fact))
-        for name, fact in facts.items()
+        for name, fact in texts.items()
         if fact not in {None, ""}
     ]
-    print_table(("Token", ""), rows)
 
 
 def value_text(value: object) -> str:

@@ -13,19 +13,26 @@ _COMMANDS = {
     "E-secret_rebind_required": _SECRET,
     "W002": "Enter it: outkey apply FILE, with username in [configuration.{name}]",
 }
+_COMMANDS_OF_ACCOUNT = {
+    **_COMMANDS,
+    "W002": "Enter it: outkey connection update {name} {connection} --username USER",
+}
 
 
-def secret_command(configuration: str, field: str) -> str:
+def secret_command(configuration: str, field: str, connection: str = "") -> str:
     """Return the command that sets a secret, by reference where it is never stored."""
+    account = f" --connection {quote(connection)}" if connection else ""
     source = " --from file:PATH" if field in ONLY_REFERENCES else ""
-    return f"outkey secret set {quote(configuration)} {field}{source}"
+    return f"outkey secret set {quote(configuration)} {field}{account}{source}"
 
 
-def with_command(configuration: str, finding: Finding) -> Finding:
+def with_command(configuration: str, finding: Finding, connection: str = "") -> Finding:
     """Return a finding whose hint names the command that sets a missing value."""
-    template = _COMMANDS.get(finding.id, "")
+    commands = _COMMANDS_OF_ACCOUNT if connection else _COMMANDS
+    template = commands.get(finding.id, "")
     command = template.format(
         name=quote(configuration),
-        command=secret_command(configuration, finding.field or ""),
+        connection=quote(connection),
+        command=secret_command(configuration, finding.field or "", connection),
     )
     return replace(finding, hint=join_texts(filter(None, [finding.hint, command])))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from outkey.foundation.core.errors import resume_hint
+from outkey.foundation.core.errors import paused_connection, resume_hint
 from outkey.foundation.core.fields.field_kinds import Field, Kind
 from outkey.foundation.core.limited_json import read_limited_json
 from outkey.foundation.core.toml.text import toml_value
@@ -109,10 +109,13 @@ def row_text(configuration: Configuration, row: CustomRow) -> str:
 def pause_text(configuration: Configuration) -> str:
     """Return since when sending is paused, and how to resume it."""
     since = time_text(configuration.paused_at or 0)
-    return (
-        f"since {since}, after {MAX_REFUSED} refusals in a row."
-        f" {resume_hint(configuration.name)}"
-    )
+    hint = resume_hint(configuration.name)
+    if configuration.connection is not None:
+        error = paused_connection(
+            configuration.name, configuration.connection.id, by_operator=False
+        )
+        hint = error.hint
+    return f"since {since}, after {MAX_REFUSED} refusals in a row. {hint}"
 
 
 def secret_text(configuration: Configuration, field: str) -> str:

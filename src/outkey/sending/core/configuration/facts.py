@@ -48,7 +48,7 @@ def configuration_facts(configuration: Configuration) -> dict[str, object]:
             _set_fact(facts, path, value)
     for field in configuration.needed_secrets():
         if not is_row_secret(field):
-            facts[field] = _secret_facts(configuration, field)
+            facts[field] = secret_facts(configuration, field)
     for path, rows in configuration.rows_by_path.items():
         if BY_PATH[path].is_refused(settings):
             continue
@@ -73,7 +73,7 @@ def row_facts(configuration: Configuration, row: CustomRow) -> dict[str, object]
         return {"key": row.key, "value": row.value, "secret": False}
     facts: dict[str, object] = {
         "key": row.key,
-        "value": _secret_facts(configuration, row.secret_field),
+        "value": secret_facts(configuration, row.secret_field),
         "secret": True,
     }
     if row.value:
@@ -81,7 +81,7 @@ def row_facts(configuration: Configuration, row: CustomRow) -> dict[str, object]
     return facts
 
 
-def _secret_facts(configuration: Configuration, field: str) -> dict[str, object]:
+def secret_facts(configuration: Configuration, field: str) -> dict[str, object]:
     """Return whether a secret is set, since when, and where it is read from."""
     state = configuration.secrets.get(field)
     return {

@@ -182,6 +182,14 @@ class ConfigurationRow:
             return ConnectionState.NEEDS_PERSON
         return ConnectionState.WORKING
 
+    @property
+    def paused_because(self) -> str | None:
+        """Who stopped sending for a connection: `operator` or `refusals`."""
+        connection = self.connection
+        if connection is not None and not connection.active:
+            return "operator"
+        return None if self.health.paused_at is None else "refusals"
+
     def after_connection(
         self,
         connection: Connection,

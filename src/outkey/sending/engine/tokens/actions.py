@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from shlex import quote
 from typing import Any
 
 from outkey.foundation.core.echo.strict import reveals_secret
@@ -17,6 +16,7 @@ from outkey.foundation.core.errors import (
     TokenEndpointFailed,
 )
 from outkey.foundation.core.fields.choices import Grant
+from outkey.foundation.core.moments import iso_or_none
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.checks import refuse_unsendable
@@ -79,6 +79,16 @@ class TokenStatus:
     error: str | None = None
     subjects: int | None = None  # the users with a token, where requests bring theirs
     csrf: State | None = None  # of the CSRF token, where requests carry one
+
+    def facts(self) -> dict[str, object]:
+        """Return it as programs read it; what does not apply is left out."""
+        facts = asdict(self)
+        for name in ("subjects", "csrf"):
+            if facts[name] is None:
+                del facts[name]
+        for name in ("expires_at", "last_renewed_at"):
+            facts[name] = iso_or_none(facts[name])
+        return facts
 
 
 class TokenAction(StrEnum):

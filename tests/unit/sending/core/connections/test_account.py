@@ -217,3 +217,13 @@ def test_commands_name_the_account() -> None:
     assert books().command_name == "books"
     view = books().with_connection(ACME, {})
     assert view.command_name == "books --connection acme"
+
+
+def test_who_paused_an_account_is_stated() -> None:
+    record = connection_record("1" * 32, RECORD, "acme")
+    row = new_connection_row(books(), ACME, record, {})
+    assert row.paused_because is None
+    refused = replace(row, health=Health(refused=5, paused_at=1.0))
+    assert refused.paused_because == "refusals"
+    paused = refused.after_connection(replace(ACME, active=False), {}, books())
+    assert paused.paused_because == "operator"
