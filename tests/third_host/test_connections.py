@@ -386,6 +386,27 @@ def test_an_account_is_sent_to_where_its_variables_lead(
         variable_books.send("acme:2")
 
 
+def test_a_secret_is_entered_once_it_is_known_where_it_is_sent(
+    variable_books: Books, server: Server
+) -> None:
+    variable_books.accounts.create("books", "new", {"username": "ann"})
+    with pytest.raises(VariableMissing):
+        variable_books.set_password("new", "of-ann")
+    assert variable_books.state("new") is ConnectionState.NEW
+    set_values(variable_books, "new", instance_url=server.url)
+    variable_books.set_password("new", "of-ann")
+    assert variable_books.state("new") is ConnectionState.WORKING
+    assert variable_books.send("new") == 200
+
+
+def test_a_configuration_is_complete_without_the_values_of_accounts(
+    variable_books: Books,
+) -> None:
+    application = variable_books.application
+    findings = application.findings(application.registry.get("books"))
+    assert [finding.field for finding in findings if finding.level == "error"] == []
+
+
 def test_a_value_for_another_origin_is_refused_and_nothing_is_sent(
     variable_books: Books, server: Server
 ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import TYPE_CHECKING, Protocol
 
-from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.errors import ConfigError, repeated
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import (
     PROXY_PASSWORD,
@@ -117,6 +117,9 @@ def check_secret_field(configuration: Configuration, field: str) -> None:
     # Two ways to authenticate may have a secret of the same name.
     known = list(dict.fromkeys(f.secret_name for f in FIELDS if f.secret))
     rows = [row.secret_field for row in configuration.rows if row.secret]
+    if configuration.variable_error is not None and configuration.is_of_account(field):
+        # It would be bound to no origin at all.
+        raise repeated(configuration.variable_error)
     if configuration.connection is not None:
         known = [name for name in known if configuration.is_of_account(name)]
         rows = [name for name in rows if configuration.is_of_account(name)]

@@ -206,8 +206,7 @@ VALUE_TRIMMED = Check(
 
 def refuse_missing_connection(configuration: Configuration) -> None:
     """Raise ConnectionMissing where a connection must be named and none was."""
-    is_required = configuration.connections is Connections.REQUIRED
-    if is_required and configuration.connection is None:
+    if configuration.needs_connection:
         raise ConnectionMissing(field="connection")
 
 
@@ -224,11 +223,16 @@ def refuse_without_connections(configuration: Configuration) -> None:
 def refuse_unsendable(configuration: Configuration) -> None:
     """Raise where the configuration itself forbids sending, whatever the request is."""
     refuse_missing_connection(configuration)
+    for name in configuration.missing_variables():
+        raise missing_variable(name)
+    _refuse_unusable(configuration)
+
+
+def _refuse_unusable(configuration: Configuration) -> None:
+    """Raise where sending is forbidden, whichever account may be named yet."""
     connection = configuration.connection
     if connection is not None and not connection.active:
         raise paused_connection(configuration.name, connection.id, by_operator=True)
-    for name in configuration.missing_variables():
-        raise missing_variable(name)
     if configuration.variable_error is not None:
         raise repeated(configuration.variable_error)
     if not configuration.active:
@@ -518,10 +522,11 @@ def _error_findings(
     """Yield every error that sending would meet."""
     missing = list(_missing_secrets(configuration, secret))
     yield from missing
-    # Other conflicts are found although a secret is missing.
-    opener = (lambda _name: ANY_SECRET) if missing else secret
+    # Other conflicts are found although a secret is missing, or left to the accounts.
+    is_incomplete = missing or configuration.needs_connection
+    opener = (lambda _name: ANY_SECRET) if is_incomplete else secret
     refusals = (
-        partial(refuse_unsendable, configuration),
+        partial(_refuse_unusable, configuration),
         partial(_refuse_ip_addresses, configuration),
         partial(_refuse_login, configuration, opener),
         partial(_refuse_conflicts, configuration, opener),

@@ -561,8 +561,13 @@ class Configuration:
 
     def _leaves_to_accounts(self, secret: str) -> bool:
         """Whether sending opens the secret of an account, and never this one."""
+        return self.needs_connection and self.is_of_account(secret)
+
+    @property
+    def needs_connection(self) -> bool:
+        """Whether a connection must be named, and none is."""
         is_required = self.connections is choices.Connections.REQUIRED
-        return is_required and not self.connection and self.is_of_account(secret)
+        return is_required and self.connection is None
 
     def entered_oauth1_token(self) -> list[str]:
         """Return the names of the access token and its secret, where one is entered.

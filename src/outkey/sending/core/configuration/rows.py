@@ -331,7 +331,8 @@ def _complete_since(
 
     One that needs none of its own, or has references, was complete from the beginning.
     """
-    if configuration.needs_consent or needs_secret(configuration):
+    lacks_value = configuration.variable_error is not None
+    if configuration.needs_consent or lacks_value or needs_secret(configuration):
         return None
     times = [
         configuration.secrets[name].set_at

@@ -209,13 +209,13 @@ def test_a_configuration_leaves_the_secrets_of_accounts_to_them() -> None:
     required = books(connections="required")
     assert required.needed_secrets() == []
     assert books().needed_secrets() == ["password", "header:X-Key"]
-    view = required.with_connection(ACME, {})
+    view = with_account(required, ACME, {})
     assert view.needed_secrets() == ["password", "header:X-Key"]
 
 
 def test_commands_name_the_account() -> None:
     assert books().command_name == "books"
-    view = books().with_connection(ACME, {})
+    view = with_account(books(), ACME, {})
     assert view.command_name == "books --connection acme"
 
 
