@@ -11,7 +11,11 @@ from outkey.foundation.core.errors import (
     InactiveConfiguration,
     SecretUnreadable,
 )
-from outkey.sending.core.configuration.checks import refuse_unsendable
+from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.checks import (
+    configuration_findings,
+    refuse_unsendable,
+)
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader, TokenHeader
 from outkey.sending.core.configuration.health import Health
@@ -227,3 +231,13 @@ def test_who_paused_an_account_is_stated() -> None:
     assert refused.paused_because == "refusals"
     paused = refused.after_connection(replace(ACME, active=False), {}, books())
     assert paused.paused_because == "operator"
+
+
+def test_findings_about_the_settings_are_not_about_a_missing_account() -> None:
+    required = books(connections="required", username="", active=False)
+    findings = configuration_findings(required, lambda _: Secret("x"), now=0.0)
+    assert {finding.id for finding in findings} >= {"E-inactive"}
+    assert not {"E-connection_missing", "W002"} & {each.id for each in findings}
+    view = with_account(books(connections="required"), replace(ACME, username=""), {})
+    findings = configuration_findings(view, lambda _: Secret("x"), now=0.0)
+    assert "W002" in {finding.id for finding in findings}
