@@ -175,6 +175,49 @@ def test_changes_say_what_was_done(books: Operator) -> None:
     assert "new" not in books.ids()
 
 
+VARIABLES = """
+[configuration.books]
+base_url = "{url}/{{region}}"
+network = "internal"
+authentication_type = "basic"
+connections = "required"
+allowed_origins = ["{url}"]
+[configuration.books.connect.variables]
+region = "entered"
+tenant = "entered"
+"""
+
+
+def test_variables_are_entered_and_shown(operator: Operator, server: Server) -> None:
+    operator.apply(VARIABLES.format(url=server.url))
+    account = ("books", "acme")
+
+    def change(action: str, *options: str) -> str:
+        done: str = operator.json("connection", action, *account, *options)["done"]
+        return done
+
+    def shown() -> dict[str, str]:
+        facts = operator.json("connection", "show", *account)
+        variables: dict[str, str] = facts["variables"]
+        return variables
+
+    region = ("--set", "region=eu1")
+    assert change("create", *region) == "created"
+    assert shown() == {"region": "eu1"}
+    assert change("update", "--set", "region=eu2", "--set", "tenant=a=b") == "updated"
+    assert change("update", "--username", "ann") == "updated"
+    assert shown() == {"region": "eu2", "tenant": "a=b"}
+    assert change("update", "--set", "region=eu2") == "unchanged"
+    text = operator("connection", "show", *account)
+    assert "variable region" in text
+    for odd in ("region", "nope=1", "region=", "region=a\nb"):
+        refused = operator.code_of("connection", "update", *account, "--set", odd)
+        assert refused == "configuration"
+    twice = operator.code_of("connection", "update", *account, *region, *region)
+    assert twice == "configuration"
+    assert shown() == {"region": "eu2", "tenant": "a=b"}
+
+
 def test_a_removal_asks_before_it_deletes(books: Operator) -> None:
     remove = ("connection", "remove", "books", "acme")
     assert books.enter("", *remove, code=2)["error"]["code"] == "configuration"
@@ -210,6 +253,16 @@ def test_a_configuration_without_connections_has_none(
         assert operator.code_of(*arguments) == "unknown_connection"
     assert operator.code_of("connection", "list", "nope") == "unknown_configuration"
     assert server.requests == 0
+
+
+def test_what_each_account_has_is_no_finding_about_the_configuration(
+    operator: Operator, server: Server
+) -> None:
+    document = DOCUMENT.format(url=server.url, mode="required")
+    findings = operator.enter(document, "apply", "-")["findings"]
+    fields = {finding["field"] for finding in findings}
+    assert fields == {"header:X-App-Key", "limits.requests_per_minute"} & fields
+    assert "header:X-App-Key" in fields
 
 
 def test_the_configuration_shows_its_mode(books: Operator) -> None:

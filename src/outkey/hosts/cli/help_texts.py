@@ -65,8 +65,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "secret reject": ("outkey secret reject line:unknown",),
     "connection": (
         "outkey connection create books acme --username ann",
-        "outkey secret set books password --connection acme",
-        "outkey test books --connection acme",
+        "outkey connection list books",
     ),
     "connection list": (
         "outkey connection list books --state needs_person",
@@ -76,8 +75,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "connection create": (
         "outkey connection create books acme",
         "outkey connection create books acme --owner north --username ann",
+        "outkey connection create books acme --set region=eu1",
     ),
-    "connection update": ("outkey connection update books acme --username bob",),
+    "connection update": (
+        "outkey connection update books acme --username bob",
+        "outkey connection update books acme --set region=eu2",
+    ),
     "connection pause": ("outkey connection pause books acme",),
     "connection resume": ("outkey connection resume books acme",),
     "connection remove": (

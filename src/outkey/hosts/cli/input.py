@@ -18,6 +18,20 @@ def split_header(line: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
+def split_variables(settings: list[str]) -> dict[str, str]:
+    """Return the variables of `--set` by name."""
+    values: dict[str, str] = {}
+    for setting in settings:
+        variable, sign, value = setting.partition("=")
+        if not sign or variable in values:
+            raise ConfigError(
+                Text("--set takes a variable and its value, each variable once"),
+                hint=Text("Write it as --set VARIABLE=VALUE."),
+            )
+        values[variable] = value
+    return values
+
+
 def read_text(file: str) -> str:
     """Return the text of a file, or of standard input for `-`."""
     if file == "-":

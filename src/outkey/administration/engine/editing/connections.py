@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from outkey.sending.engine.exchange.sender import Sender
 
 MOST_LISTED = 10_000
-# What a user may change, with the field that says which values it may have.
 VARIABLES = "variables"
+# What a user may change, with the field that says which values it may have.
 _CHECKED = {"username": "username", "client_id": "oauth2.client_id", "owner": "owner"}
 
 

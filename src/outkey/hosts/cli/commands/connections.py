@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.administration.engine.editing.connections import MOST_LISTED
+from outkey.administration.engine.editing.connections import MOST_LISTED, VARIABLES
 from outkey.hosts.cli.declaring import Commands
+from outkey.hosts.cli.input import split_variables
 from outkey.hosts.cli.printing.output import (
     confirm,
     print_done,
@@ -43,6 +44,14 @@ Owner = Annotated[
 Username = Annotated[
     str | None,
     typer.Option("--username", help="The user name of the account.", metavar="USER"),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="VARIABLE=VALUE",
+        help="A variable of the account. Repeat it for more than one.",
+    ),
 ]
 
 connections_app = Commands(
@@ -160,13 +169,14 @@ def create(
     *,
     owner: Owner = None,
     username: Username = None,
+    settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a connection without secrets.
 
     Set its secrets with `outkey secret set CONFIG FIELD --connection ID`.
     """
-    facts = entered_facts(owner=owner, username=username)
+    facts = _entered_facts(owner, username, settings)
     open_connections().create(name, connection, facts)
     _print_change("created", name, connection, as_json=as_json)
 
@@ -178,10 +188,11 @@ def update(
     *,
     owner: Owner = None,
     username: Username = None,
+    settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
     """Change a connection. What is not named stays as it is."""
-    facts = entered_facts(owner=owner, username=username)
+    facts = _entered_facts(owner, username, settings)
     is_changed = open_connections().update(name, connection, facts)
     done = "updated" if is_changed else "unchanged"
     _print_change(done, name, connection, as_json=as_json)
@@ -221,9 +232,18 @@ def remove(
     _print_change("removed", name, connection, as_json=as_json)
 
 
-def entered_facts(**options: str | None) -> dict[str, str]:
+def _entered_facts(
+    owner: str | None, username: str | None, settings: list[str] | None
+) -> dict[str, object]:
     """Return the facts that options name; an empty text is a value too."""
-    return {name: value for name, value in options.items() if value is not None}
+    facts: dict[str, object] = {}
+    if owner is not None:
+        facts["owner"] = owner
+    if username is not None:
+        facts["username"] = username
+    if settings:
+        facts[VARIABLES] = split_variables(settings)
+    return facts
 
 
 def _print_change(done: str, name: str, connection: str, *, as_json: bool) -> None:

@@ -15,6 +15,7 @@ from outkey.foundation.core.endings import Ending
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text, join_texts
 from outkey.hosts.cli.declaring import Commands
+from outkey.hosts.cli.input import split_variables
 from outkey.hosts.cli.printing.finding_commands import secret_command
 from outkey.hosts.cli.printing.output import print_json, print_line, print_table
 from outkey.hosts.cli.session import AsJson, open_application
@@ -133,7 +134,7 @@ def create_from_preset(
     application = open_application()
     preset = application.presets.get(preset_name)
     method = preset.method(method_name)
-    values = values_of(settings or [])
+    values = split_variables(settings or [])
     try:
         application.create_from_preset(
             administration_of(application), name, preset, method, values
@@ -168,20 +169,6 @@ def _print_created(name: str, preset: Preset, method: PresetMethod) -> None:
         print_line(f"next: {secret_command(name, field)}")
         print_line(f"      {place}")
     print_line(f"then: outkey test {quote(name)}")
-
-
-def values_of(settings: list[str]) -> dict[str, str]:
-    """Return the variables of `--set` by name."""
-    values: dict[str, str] = {}
-    for setting in settings:
-        variable, sign, value = setting.partition("=")
-        if not sign or variable in values:
-            raise ConfigError(
-                Text("--set takes a variable and its value, each variable once"),
-                hint=Text("Write it as --set VARIABLE=VALUE."),
-            )
-        values[variable] = value
-    return values
 
 
 def _method_rows(preset: Preset, method: PresetMethod) -> list[tuple[str, str]]:
