@@ -567,7 +567,8 @@ def setting_findings(configuration: Configuration) -> Iterator[Finding]:
         and any("{username}" in text for text in configuration.login.templates)
     )
     sends_name = sends_name or configuration.sends_name_with_token
-    if sends_name and not configuration.username:
+    has_name = configuration.username or configuration.needs_connection
+    if sends_name and not has_name:
         yield NO_USERNAME.finding("username")
     if configuration.uses_password_grant:
         yield PASSWORD_GRANT.finding("oauth2.grant")
