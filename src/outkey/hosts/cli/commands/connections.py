@@ -208,7 +208,7 @@ def pause(name: Name, connection: Id, *, as_json: AsJson = False) -> None:
 
 @connections_app.command("resume")
 def resume(name: Name, connection: Id, *, as_json: AsJson = False) -> None:
-    """Send for an account again, whoever or whatever has paused it."""
+    """Send for an account again, also if the API refused it too often."""
     is_changed = open_connections().resume(name, connection)
     done = "resumed" if is_changed else "unchanged"
     _print_change(done, name, connection, as_json=as_json)

@@ -178,12 +178,13 @@ def paths_with(audited: Audited, fields: Iterable[Field]) -> set[str]:
     return {field.path for field in fields if field.audited is audited}
 
 
-def test_of_the_free_texts_of_a_configuration_only_owner_and_paths_are_shown() -> None:
+def test_of_the_free_texts_of_a_configuration_only_names_and_paths_are_shown() -> None:
     texts = [field for field in FIELDS if field.kind in {Kind.TEXT, Kind.LONG_TEXT}]
     shown = {field.path for field in texts if field.audited is not Audited.NAME}
-    assert shown == paths_with(Audited.PATH, FIELDS) | {"owner"}
+    assert shown == paths_with(Audited.PATH, FIELDS) | {"owner", "connect.account"}
     assert shown == {
         "owner",
+        "connect.account",
         "verification.test_path",
         "login.path",
         "login.refresh_path",
