@@ -202,3 +202,15 @@ def test_a_terminal_asks_twice_and_two_different_passwords_are_refused(
     typed += [""]  # one is generated, and there is nothing to repeat
     assert accounts.read_password("eve") == ""
     assert typed == []
+
+
+def test_a_token_is_limited_to_owners(outkey: Terminal) -> None:
+    options = ("--scope", "read", "--owner", "south", "--owner", "north")
+    created = outkey("api-token", "create", "ci", *options, "--json").json
+    assert created["owners"] == ["north", "south"]
+    outkey("api-token", "create", "all", "--scope", "read")
+    listed = outkey("api-token", "list", "--json").json
+    assert [token["owners"] for token in listed] == [None, ["north", "south"]]
+    assert "north, south" in outkey("api-token", "list").out
+    empty = outkey("api-token", "create", "x", "--scope", "read", "--owner", "")
+    assert empty.code == 2

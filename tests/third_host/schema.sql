@@ -6,8 +6,7 @@ CREATE TABLE IF NOT EXISTS configuration (
     refused INTEGER NOT NULL, paused_at REAL, tested_at REAL,
     current INTEGER NOT NULL, needs_person INTEGER NOT NULL,
     base_url TEXT NOT NULL, authentication_type TEXT NOT NULL,
-    environment TEXT NOT NULL, network TEXT NOT NULL,
-    owner TEXT NOT NULL,
+    environment TEXT NOT NULL, network TEXT NOT NULL, owner TEXT NOT NULL,
     settings TEXT NOT NULL, headers TEXT NOT NULL, health TEXT NOT NULL,
     -- Of a connection: that of its configuration, and its own.
     parent TEXT REFERENCES configuration ON DELETE CASCADE,

@@ -22,6 +22,7 @@ from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_values import OddRow, is_odd
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import Tag
+from outkey.sending.core.configuration.owners import EVERYTHING, Reach
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -79,6 +80,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.sending.engine.exchange.sender import Sender
     from outkey.sending.engine.gateway import Gateway
     from outkey.sending.ports.sending import Audit, Tokens
+    from outkey.sync.core.line.line import SyncLine
     from outkey.sync.core.run.run import Run
     from outkey.sync.engine.line_registry import Registry
     from outkey.sync.engine.record_rights import UserRecords
@@ -132,6 +134,13 @@ class Application:
     # The triggers on outkey's tables, where the host can tell.
     triggers: Callable[[], list[str]] = list
     token_memory: TokenMemory = field(default_factory=TokenMemory)
+    # What a limited user or token sees, by `access.limited_application`.
+    reach: Reach = EVERYTHING
+    unlimited: Application | None = None  # the whole of a limited one
+    # Refuses a line that a limited user or token must not save, try or preview.
+    refuse_line: Callable[[SyncLine], None] = lambda _line: None
+    # Refuses to rename or delete what another owner uses.
+    refuse_used: Callable[[str, Collection[str]], None] = lambda _name, _lines: None
 
     @property
     def sender(self) -> Sender:
@@ -161,6 +170,9 @@ class Application:
             self._webhooks_naming,
             self.sender.context.tokens,
             self.sender.context.refuse_reference,
+            reach=self.reach,
+            refuse_line=self.refuse_line,
+            refuse_used=self.refuse_used,
         )
 
     def _webhooks_naming(self) -> NamingWebhooks | None:
@@ -364,7 +376,14 @@ class Application:
         """The tokens of the HTTP interface."""
         from outkey.administration.engine.access.api_tokens import ApiTokens  # noqa: PLC0415
 
-        return ApiTokens(self.states, self.database, self.registry, self.token_memory)
+        states = (self.unlimited or self).states
+        return ApiTokens(
+            states,
+            self.database,
+            self.registry,
+            self.token_memory,
+            reach=self.reach,
+        )
 
     # ── forms: a configuration before it is saved ───────────────────────────────────
 
@@ -441,7 +460,13 @@ class Application:
         """The sync lines: trying, pausing, renaming and deleting them."""
         from outkey.administration.engine.subjects.lines import LineActions  # noqa: PLC0415
 
-        return LineActions(self.registry, self.runs, self.sync_settings, self.sync)
+        return LineActions(
+            self.registry,
+            self.runs,
+            self.sync_settings,
+            self.sync,
+            refuse=self.refuse_line,
+        )
 
     @property
     def webhooks(self) -> Webhooks:

@@ -103,6 +103,7 @@ SHAPES: Mapping[StateKind, Shape] = {
         "created_at": is_time,
         "created_by": is_text,
         "records": or_null(list_of(is_text)),
+        "owners?": or_null(list_of(is_text)),
         "expires_at?": or_null(is_time),
         "revoked_at?": or_null(is_time),
         "allow_internal?": is_flag,

@@ -30,9 +30,10 @@ from outkey.sync.core.line.history import (
 from outkey.sync.core.line.rows import LineRow, line_row
 
 if TYPE_CHECKING:
+    from outkey.sending.core.configuration.owners import Reach
     from outkey.sync.core.line.line import SyncLine
     from outkey.sync.core.run.schedule import TimedLine
-    from outkey.sync.ports.sync import Storage
+    from outkey.sync.ports.sync import LineRows, Storage
 
 
 class Registry(ConfigurationRegistry):
@@ -42,8 +43,15 @@ class Registry(ConfigurationRegistry):
         self, storage: Storage, clock: Clock, *, fresh_seconds: float = FRESH_SECONDS
     ) -> None:
         super().__init__(storage, clock, fresh_seconds=fresh_seconds)
+        self._line_storage = storage
         self._lines = storage.lines
         self._cached_lines: dict[str, tuple[LineRow, SyncLine]] = {}
+
+    def limited_to(self, reach: Reach) -> Registry:
+        """Return the rows within a reach, with a cache of their own."""
+        from outkey.sync.engine.limited_rows import limited_storage  # noqa: PLC0415
+
+        return Registry(limited_storage(self._line_storage, reach), self._clock)
 
     def remove(self, name: str) -> None:
         """Delete a configuration with its secrets and lines.
@@ -57,6 +65,11 @@ class Registry(ConfigurationRegistry):
                 if line.configuration == name:
                     self._lines.swap(line, None)
             super().remove(name)
+
+    @property
+    def line_rows(self) -> LineRows:
+        """The rows of the lines."""
+        return self._lines
 
     def line(self, name: str) -> SyncLine:
         """Return one sync line, or raise UnknownConfiguration.

@@ -60,6 +60,10 @@ class Refusals:
         self._database = database
         self._audit = audit
 
+    def with_states(self, states: StateRows) -> "Refusals":
+        """Return the refusals of other states."""
+        return Refusals(states, self._database, self._audit)
+
     def may_explain(self, webhook: str) -> bool:
         """Whether there is time to find out why a delivery is refused.
 

@@ -74,6 +74,10 @@ class WebhookSettings:
         self._read: dict[str, tuple[Mapping[str, Any], StoredWebhook]] = {}
         self._names: dict[str, str] = {}  # of webhooks, by endpoint
 
+    def with_states(self, states: StateRows) -> "WebhookSettings":
+        """Return the webhooks of other states, with no cache of these."""
+        return WebhookSettings(states, self._database, self._vault)
+
     def all(self) -> dict[str, StoredWebhook]:
         """Return the webhooks that can be read, by name.
 

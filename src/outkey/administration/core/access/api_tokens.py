@@ -16,6 +16,7 @@ from outkey.foundation.core.errors import ConfigError, ScopeMissing
 from outkey.foundation.core.moments import parse_iso
 from outkey.foundation.core.state_shapes import known_members
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.owners import Reach
 
 PREFIX = "ok_"
 RANDOM_BYTES = 32  # 43 characters in URL-safe Base64
@@ -50,7 +51,7 @@ class ApiToken:
 
     `records` are the ids of the configurations that it is for, None for all of them.
     They are ids and not names: a configuration that later gets the name of a deleted
-    one is another one.
+    one is another one. `owners` are those whose configurations it is for.
     """
 
     name: str
@@ -59,6 +60,7 @@ class ApiToken:
     created_at: float
     created_by: str
     records: frozenset[str] | None = None
+    owners: frozenset[str] | None = None
     expires_at: float | None = None
     revoked_at: float | None = None
     allow_internal: bool = False
@@ -70,11 +72,13 @@ class ApiToken:
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
         """Return the token that `facts` describes; ValueError for an unknown scope."""
         records = facts["records"]
+        owners = facts.get("owners")
         return cls(
             **{
                 **known_members(cls, facts),
                 "scopes": frozenset(map(Scope, facts["scopes"])),
                 "records": None if records is None else frozenset(records),
+                "owners": None if owners is None else frozenset(owners),
             }
         )
 
@@ -87,6 +91,7 @@ class ApiToken:
             "created_at": self.created_at,
             "created_by": self.created_by,
             "records": None if self.records is None else sorted(self.records),
+            "owners": None if self.owners is None else sorted(self.owners),
             "expires_at": self.expires_at,
             "revoked_at": self.revoked_at,
             "allow_internal": self.allow_internal,
@@ -126,9 +131,10 @@ class ApiToken:
         """Return the token as it is after a revocation; the first one counts."""
         return self if self.revoked_at is not None else replace(self, revoked_at=at)
 
-    def includes(self, record: str) -> bool:
-        """Whether the token is for this configuration."""
-        return self.records is None or record in self.records
+    @property
+    def reach(self) -> Reach:
+        """The configurations that the token is for."""
+        return Reach(self.owners, self.records)
 
     def demand(self, *scopes: Scope) -> None:
         """Raise ScopeMissing unless the token has one of these scopes."""

@@ -19,7 +19,8 @@ from outkey.administration.core.access.versions import (
 from outkey.administration.core.document.document import Document
 from outkey.administration.core.operating.metrics import Metrics
 from outkey.administration.core.presets.presets import Preset
-from outkey.administration.engine.access.audit_periods import newest_of
+from outkey.administration.engine.access.limited_application import limited
+from outkey.administration.engine.access.limited_audit import LimitedAudit
 from outkey.administration.engine.application import Application
 from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.engine.editing.changes import ConfigurationChange
@@ -95,14 +96,16 @@ def open_access(
         )
         error.pause = MINUTE / token.per_minute
         raise error
-    return ApiAccess(application, token, frozenset(references))
+    seen = limited(application, token.reach, allow_targets=token.allow_targets)
+    return ApiAccess(seen, token, frozenset(references))
 
 
 @dataclass(frozen=True, slots=True)
 class ApiAccess:
     """The access of one token; a missing scope is ScopeMissing.
 
-    A configuration that the token is not for looks as if it did not exist.
+    The application is within the token's reach: a configuration that the token is not
+    for looks as if it did not exist.
     """
 
     application: Application
@@ -131,7 +134,7 @@ class ApiAccess:
             case ApiSubject.LINE:
                 self._line(name)
             case ApiSubject.NEW_LINE:
-                if self.application.registry.timetable([name]):
+                if self.stores_line(name):
                     self._line(name)
             case ApiSubject.RUN:
                 self._run(name)
@@ -147,7 +150,7 @@ class ApiAccess:
     def metrics(self) -> Metrics:
         """Return the metrics of the whole installation."""
         self.token.demand(Scope.READ)
-        if self.token.records is not None:
+        if self.token.reach.is_limited:
             raise ScopeMissing(
                 Text("this token is for certain configurations"),
                 hint=Text("Metrics are about all: create a token for all of them."),
@@ -160,13 +163,11 @@ class ApiAccess:
         """Return the configurations that the token is for, by name, with states."""
         self.token.demand(Scope.READ)
         application = self.application
-        names = self.names()
         now = application.clock.now()
         sealed = application.keys.is_sealed()
         return [
             (summary, summary.health.status(now=now, sealed=sealed))
             for summary in application.registry.summaries()
-            if names is None or summary.name in names
         ]
 
     def show(self, name: str) -> Configuration:
@@ -290,7 +291,7 @@ class ApiAccess:
     def lines(self) -> list[SyncLine]:
         """Return the sync lines of the configurations that the token is for."""
         self.token.demand(Scope.READ)
-        return self._lines()
+        return self.application.registry.lines()
 
     def line(self, name: str) -> SyncLine:
         """Return one sync line."""
@@ -309,14 +310,7 @@ class ApiAccess:
         runs = self.application.runs
         if line:
             self._line(line)
-        if line or self.token.records is None:
-            return runs.newest(limit, line, state)
-        found = [
-            run
-            for visible in self._lines()
-            for run in runs.newest(limit, visible.name, state)
-        ]
-        return sorted(found, key=lambda run: run.started_at, reverse=True)[:limit]
+        return runs.newest(limit, line, state)
 
     def run(self, run_id: str) -> Run:
         """Return one run."""
@@ -334,12 +328,8 @@ class ApiAccess:
     def webhooks(self) -> list[ShownWebhook]:
         """Return the webhooks of the configurations that the token is for."""
         self.token.demand(Scope.READ)
-        names = self.names()
-        return [
-            self.application.webhooks.shown(stored)
-            for stored in self.application.webhooks.stored().values()
-            if names is None or stored.webhook.configuration in names
-        ]
+        webhooks = self.application.webhooks
+        return [webhooks.shown(stored) for stored in webhooks.stored().values()]
 
     def webhook(self, name: str) -> ShownWebhook:
         """Return one webhook."""
@@ -362,55 +352,41 @@ class ApiAccess:
         """Return the newest records; of a limited token, about its configurations."""
         self.token.demand(Scope.AUDIT)
         rows = self.application.audit_trail.rows
-        names = self.names()
-        if names is None:
+        if not self.token.reach.is_limited:
             # Records outlast their configuration, whose name shows whose they are.
             labels = {"configuration": configuration} if configuration else {}
             return rows.newest(limit, before=before, **labels)
-        if configuration and configuration not in names:
-            raise unknown_configuration()
-        # Not by the name alone: another configuration may have had it before.
-        found = [
-            record
-            for name in ([configuration] if configuration else names)
-            for record in newest_of(rows, name, limit=limit, before=before)
-        ]
-        return sorted(found, key=lambda record: int(str(record["id"])), reverse=True)[
-            :limit
-        ]
+        if configuration:
+            self.configuration(configuration)
+            # Not by the name alone: another configuration may have had it before.
+            rows = LimitedAudit(rows, lambda: [configuration])
+        return rows.newest(limit, before=before)
 
     # ── what the token is for ───────────────────────────────────────────────────────
-
-    def names(self) -> Collection[str] | None:
-        """Return the names of the token's configurations; None for all."""
-        records = self.token.records
-        if records is None:
-            return None
-        return set(self.application.registry.names_of(records).values())
 
     def configuration(self, name: str) -> Configuration:
         """Return a configuration that the token is for, or UnknownConfiguration."""
         try:
-            configuration = self.application.registry.get(name)
+            return self.application.registry.get(name)
         except UnknownConfiguration:  # its hint has names that the token may not see
             raise unknown_configuration() from None
-        if not self.token.includes(configuration.record):
-            raise unknown_configuration()
-        return configuration
 
     def _savable(self, name: str) -> Configuration | None:
         """Return a configuration that may be replaced; None for a new one."""
-        if self.token.records is None and not self.application.registry.find([name]):
+        # A token for certain configurations creates none.
+        is_new = not self._whole.registry.find([name])
+        if is_new and self.token.records is None:
             return None
         return self.configuration(name)
 
-    def _lines(self) -> list[SyncLine]:
-        names = self.names()
-        return [
-            line
-            for line in self.application.registry.lines()
-            if names is None or line.configuration in names
-        ]
+    @property
+    def _whole(self) -> Application:
+        """The whole installation, for what has a name that is taken."""
+        return self.application.unlimited or self.application
+
+    def stores_line(self, name: str) -> bool:
+        """Whether there is a line of this name, which the token may not be for."""
+        return bool(self._whole.registry.timetable([name]))
 
     def _line(self, name: str) -> SyncLine:
         line = self.application.registry.line(name)
@@ -437,16 +413,13 @@ class ApiAccess:
         token for all configurations has it.
         """
         stored = self.application.webhooks.stored().get(name)
-        names = self.names()
-        if stored is None or (
-            names is not None and stored.webhook.configuration not in names
-        ):
+        if stored is None:
             raise unknown_webhook()
         return stored
 
     def savable_webhook(self, name: str) -> StoredWebhook | None:
         """Return a webhook that may be replaced; None for a new one."""
-        if name not in self.application.webhooks.stored():
+        if name not in self._whole.webhooks.stored():
             return None
         return self._webhook(name)
 

@@ -14,20 +14,16 @@ from outkey.administration.core.access.versions import (
 from outkey.administration.core.access.written import naming_keys, written_line
 from outkey.administration.core.document.document import Document
 from outkey.administration.engine.access.api_access import ApiAccess
+from outkey.administration.engine.access.own_targets import refuse_targets
 from outkey.foundation.core.errors import (
-    BlockedByPolicy,
-    UnknownConfiguration,
     unknown_line,
 )
 from outkey.foundation.core.fields.choices import Network
 from outkey.foundation.core.findings.checks import Finding
-from outkey.foundation.core.shared_state import StateKind
-from outkey.foundation.core.text import Text
 from outkey.sync.core.line.history import version_text
-from outkey.sync.core.line.line import Sync, SyncLine
-from outkey.sync.core.line.permissions import reaches_other_origins, record_accesses
+from outkey.sync.core.line.line import SyncLine
+from outkey.sync.core.line.permissions import reaches_other_origins
 from outkey.sync.core.line.section import read_line
-from outkey.sync.core.mapping.targets import TableName, parse_target
 
 
 class StoredLine(NamedTuple):
@@ -111,76 +107,15 @@ class ApiLines:
         application.lines.remove(self.access.administration, name)
 
     def _stored(self, name: str) -> StoredLine | None:
-        is_stored = self.access.application.registry.timetable([name])
-        return self.get(name) if is_stored else None
+        return self.get(name) if self.access.stores_line(name) else None
 
     def _refuse_forbidden(self, before: SyncLine | None, line: SyncLine) -> None:
         """Raise unless the token may let a line send and write so."""
         network = self.access.show(line.configuration).network
         if network is Network.INTERNAL and reaches_other_origins(before, line):
             self.access.refuse_internal("job.origins")
-        if line.sync is not None:
-            refuse_targets(self.access, line.sync)
-
-
-def named_line(access: ApiAccess, name: str, field: str) -> SyncLine:
-    """Return a line that a body names; UnknownConfiguration has the field."""
-    try:
-        return access.line(name)
-    except UnknownConfiguration as error:
-        error.field = field
-        raise
-
-
-def refuse_targets(access: ApiAccess, sync: Sync, place: str = "") -> None:
-    """Raise BlockedByPolicy if a line uses records that the token is not for.
-
-    Those are models, files and other databases without --allow-targets, and for a token
-    of certain configurations the tables of others. `place` is the key to name, where
-    the line is only named.
-    """
-    others = _tables_of_others(access)
-    parents = sync.for_each.line
-    parent = None
-    if parents:  # the requests have values of its records
-        parent = named_line(access, parents, place or "for_each.line").sync
-    for used in record_accesses(sync, parent):
-        field = place or used.field or "target"
-        target = parse_target(used.target, field=field)
-        is_own_table = isinstance(target, TableName) and not target.database
-        if not is_own_table and not access.token.allow_targets:
-            raise BlockedByPolicy(
-                Text("this token may use tables in the database of outkey only"),
-                hint=Text(
-                    "Write table:NAME, or ask an operator for a token that is created"
-                    " with --allow-targets."
-                ),
-                field=field,
-            )
-        if used.target.lower() in others:
-            raise BlockedByPolicy(
-                Text("this table belongs to a configuration that the token is not for"),
-                hint=Text(
-                    "Choose another table, or let an administrator create a line for"
-                    " this one."
-                ),
-                field=field,
-            )
-
-
-def _tables_of_others(access: ApiAccess) -> set[str]:
-    """Return the tables that are there, or that a line names, and not one of its own.
-
-    A table whose lines were deleted has the records of a configuration that is not
-    known any more.
-    """
-    names = access.names()
-    if names is None:
-        return set()
-    own: set[str] = set()
-    others = {name.lower() for name in access.application.states.read(StateKind.TABLE)}
-    for line in access.application.registry.lines():
-        if line.sync is not None:
-            used = {use.target.lower() for use in record_accesses(line.sync)}
-            (own if line.configuration in names else others).update(used)
-    return others - own
+        refuse_targets(
+            self.access.application,
+            line.sync,
+            allow_targets=self.access.token.allow_targets,
+        )

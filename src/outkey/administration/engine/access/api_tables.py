@@ -46,18 +46,19 @@ class ApiTables:
         """Return the tables that the token is for."""
         self.access.token.demand(Scope.DATA)
         targets = list(self.tables.targets())
-        names = self.access.names()
-        if names is None:
+        application = self.access.application
+        if application.unlimited is None:
             return targets
+        names = {summary.name for summary in application.registry.summaries()}
         owners: dict[str, set[str]] = {}
-        for line in self.access.application.registry.lines():
+        for line in application.unlimited.registry.lines():
             for target in written_targets(line):
                 owners.setdefault(target.lower(), set()).add(line.configuration)
         return [
             target
             for target in targets
             if (configurations := owners.get(target.name.lower()))
-            and configurations <= {*names}
+            and configurations <= names
         ]
 
     def rows(

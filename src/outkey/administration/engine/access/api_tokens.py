@@ -5,7 +5,7 @@ and one by its name, which no two tokens have at the same time.
 """
 
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from outkey.administration.core.access.api_tokens import (
@@ -33,16 +33,27 @@ from outkey.foundation.core.text import Text, counted
 from outkey.foundation.ports.database import Database, StateRows
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.owners import (
+    EVERYTHING,
+    Reach,
+    out_of_reach,
+    read_owners,
+)
 from outkey.sync.engine.line_registry import Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenWish:
-    """The properties of a new token; `configurations` are names, empty for all."""
+    """The properties of a new token.
+
+    `configurations` are names, and `owners` those whose configurations it is for; empty
+    for all that its creator sees.
+    """
 
     name: str
     scopes: frozenset[Scope]
     configurations: Collection[str] = ()
+    owners: Collection[str] = ()
     expires_at: float | None = None
     allow_internal: bool = False
     allow_targets: bool = False
@@ -58,7 +69,11 @@ class CreatedToken:
 
 
 class ApiTokens:
-    """The API tokens of an installation."""
+    """The API tokens of an installation.
+
+    A limited user sees and revokes those that see no more than the user, and creates
+    such ones only.
+    """
 
     def __init__(
         self,
@@ -66,11 +81,14 @@ class ApiTokens:
         database: Database,
         registry: Registry,
         memory: TokenMemory,
+        *,
+        reach: Reach = EVERYTHING,
     ) -> None:
         self._states = states
         self._database = database
         self._registry = registry
         self._memory = memory
+        self._reach = reach
 
     def create(self, administration: Administration, wish: TokenWish) -> CreatedToken:
         """Store a new token; the name of one that is accepted no more can be reused."""
@@ -85,12 +103,14 @@ class ApiTokens:
             created_at=now,
             created_by=administration.actor,
             records=self._records(wish.configurations),
+            owners=self._owners(wish.owners),
             expires_at=wish.expires_at,
             allow_internal=wish.allow_internal,
             allow_targets=wish.allow_targets,
             per_minute=read_per_minute(wish.per_minute),
         )
-        stored = self._named(name)
+        # Also those that a limited user does not see: their names are taken.
+        stored = _with_name(name, self._read().values())
         if any(before.is_active(now) for before in stored):
             raise name_taken()
         kind = StateKind.API_TOKEN_NAME
@@ -113,9 +133,16 @@ class ApiTokens:
 
     def unreadable(self) -> list[str]:
         """Return the hashes of tokens that cannot be read, and are not accepted."""
-        return without_value(self._all())
+        return [] if self._reach.is_limited else without_value(self._all())
 
     def _all(self) -> dict[str, ApiToken | None]:
+        return {
+            digest: token
+            for digest, token in self._read().items()
+            if token is None or self._reach.covers(token.owners)
+        }
+
+    def _read(self) -> dict[str, ApiToken | None]:
         return read_each(self._states.read(StateKind.API_TOKEN), read_token)
 
     def configurations_of(self, token: ApiToken) -> list[str] | None:
@@ -126,7 +153,7 @@ class ApiTokens:
 
     def revoke(self, administration: Administration, name: str) -> ApiToken:
         """Accept a token no more: at once here, within a second in other processes."""
-        stored = self._named(name)
+        stored = _with_name(name, self._all().values())
         if not stored:
             raise ConfigError(
                 Text("there is no API token with this name"),
@@ -193,13 +220,21 @@ class ApiTokens:
             return None
         return frozenset(self._registry.get(name).record for name in names)
 
-    def _named(self, name: str) -> list[ApiToken]:
-        """Return the tokens of a name, oldest first.
+    def _owners(self, owners: Collection[str]) -> frozenset[str] | None:
+        """Return the owners of a new token, or raise ScopeMissing."""
+        chosen = read_owners(owners) or self._reach.owners
+        if not self._reach.covers(chosen):
+            raise out_of_reach()
+        return chosen
 
-        There is one, unless the row that reserves its name was deleted in the database.
-        """
-        tokens = [token for token in self.all() if token.name == name]
-        return sorted(tokens, key=lambda token: token.created_at)
+
+def _with_name(name: str, tokens: Iterable[ApiToken | None]) -> list[ApiToken]:
+    """Return the tokens of a name, oldest first.
+
+    There is one, unless the row that reserves its name was deleted in the database.
+    """
+    named = [token for token in tokens if token is not None and token.name == name]
+    return sorted(named, key=lambda token: token.created_at)
 
 
 def read_token(_digest: str, state: SharedState) -> ApiToken:

@@ -18,7 +18,10 @@ from outkey.administration.core.access.written import (
     written_webhook,
 )
 from outkey.administration.engine.access.api_access import ApiAccess, unknown_webhook
-from outkey.administration.engine.access.api_lines import named_line, refuse_targets
+from outkey.administration.engine.access.own_targets import (
+    named_line,
+    refuse_targets,
+)
 from outkey.foundation.core.errors import BlockedByPolicy, ConfigError
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
@@ -122,7 +125,7 @@ class ApiWebhooks:
             )
         if webhook.configuration:
             self.access.show(webhook.configuration)
-        elif self.access.token.records is not None:
+        elif self.access.token.reach.is_limited:
             raise BlockedByPolicy(
                 Text("this token is for certain configurations"),
                 hint=Text("Name one of them: the webhook belongs to it."),
@@ -130,9 +133,13 @@ class ApiWebhooks:
             )
         for key in ("line", "run"):
             if line := getattr(webhook, key):
-                sync = named_line(self.access, line, key).sync
-                if sync is not None:
-                    refuse_targets(self.access, sync, key)
+                application = self.access.application
+                refuse_targets(
+                    application,
+                    named_line(application, line, key).sync,
+                    key,
+                    allow_targets=self.access.token.allow_targets,
+                )
         if is_named:
             self._refuse_references(stored, webhook)
 

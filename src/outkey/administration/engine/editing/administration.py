@@ -24,6 +24,7 @@ from outkey.sending.core.audit.changed_values import configuration_changes
 from outkey.sending.core.audit.events import Change, ChangeEffect, Tag
 from outkey.sending.core.configuration.checks import refuse_unsavable
 from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.owners import EVERYTHING, Reach
 from outkey.sending.core.configuration.secret_state import successor
 from outkey.sending.core.configuration.secret_values import refuse_unusable
 from outkey.sending.core.request.script import SCRIPT_FACT, fingerprint
@@ -72,6 +73,11 @@ class Administration:
     tokens: Tokens | None = None  # without it, none are stored
     # Refuses a reference that no backend of the operator is for.
     refuse_reference: Callable[[Reference, str], None] = lambda _reference, _field: None
+    reach: Reach = EVERYTHING  # whose configurations the user sees, and creates
+    # Refuses a line that a limited user must not save.
+    refuse_line: Callable[[SyncLine], None] = lambda _line: None
+    # Refuses to rename or delete what another owner uses: a configuration and lines.
+    refuse_used: Callable[[str, Collection[str]], None] = lambda _name, _lines: None
 
     def note(
         self,
@@ -162,6 +168,7 @@ class Administration:
         new_name = str(BY_PATH["name"].parse(new_name))
         if new_name == name:
             return
+        self.refuse_used(name, ())
         renamed = Change(
             Tag.CONFIGURATION_RENAMED,
             self.actor,
@@ -215,11 +222,12 @@ class Administration:
         from outkey.administration.core.policy.blocking import refuse_blocked  # noqa: PLC0415
         from outkey.sending.engine.tokens.login_paths import refuse_invalid_expressions  # noqa: PLC0415
 
+        changes = tuple(map(self._with_owner, changes))
         refuse_blocked(
             self.policy(),
             (change.made for change in changes if change.changes_settings),
         )
-        self.refuse_lines_for_users([change.made for change in changes], lines)
+        self.refuse_lines([change.made for change in changes], lines)
         for change in changes:
             if change.changes_settings:
                 refuse_unsavable(change.made)
@@ -238,6 +246,12 @@ class Administration:
                 self._save(change)
             for line in lines:
                 self.registry.put_line(line, by=self.actor)
+
+    def _with_owner(self, change: ConfigurationChange) -> ConfigurationChange:
+        """Return a change with the owner that it gets, or raise ScopeMissing."""
+        before = change.stored.owner if change.stored else ""
+        owner = self.reach.owner_for(change.made.owner, before)
+        return replace(change, made=replace(change.made, owner=owner))
 
     def _save(self, change: ConfigurationChange) -> None:
         made = change.made
@@ -356,7 +370,7 @@ class Administration:
         connection: str | None = None,
     ) -> TokenActions:
         """Record what a user is about to do with a token, and return the actions."""
-        configuration = require_account(sender.configurations, name, connection)
+        configuration = require_account(self.registry, name, connection)
         actions = sender.token_actions(configuration, subject=subject)
         self.note(tag, name, connection=configuration.connection_id)
         return actions
@@ -367,27 +381,31 @@ class Administration:
         Raises EditConflict if `seen` is given and is not its newest version.
         """
         self.registry.get(line.configuration)
-        self.refuse_lines_for_users((), [line])
+        self.refuse_lines((), [line])
         self.audit.note(self._note_of_line(line))
         self.registry.put_line(line, by=self.actor, seen=seen)
 
     def save_lines(self, lines: Iterable[SyncLine]) -> None:
         """Create and change sync lines: all of them or none."""
         changed = list(lines)
-        self.refuse_lines_for_users((), changed)
+        self.refuse_lines((), changed)
         self.audit.note(*(self._note_of_line(line) for line in changed))
         with self.registry.transaction():
             for line in changed:
                 self.registry.put_line(line, by=self.actor)
 
-    def refuse_lines_for_users(
+    def refuse_lines(
         self, made: Collection[Configuration], lines: Collection[SyncLine]
     ) -> None:
-        """Refuse lines of configurations whose requests are sent for users.
+        """Refuse lines that a limited user must not save, or that no run could send.
 
-        `made` are configurations as they will be stored with these lines.
+        Those are lines of configurations whose requests are sent for users. `made` are
+        configurations as they will be stored with these lines.
         """
         from outkey.sync.core.line.line import refuse_line_for_users  # noqa: PLC0415
+
+        for line in lines:
+            self.refuse_line(line)
 
         owners = {configuration.name: configuration for configuration in made}
         for line in lines:
@@ -427,6 +445,7 @@ class Administration:
         `follow` changes what else knows it by its name, in the same transaction.
         """
         configuration = self.registry.line(name).configuration
+        self.refuse_used("", [name])
         self._refuse_parents([name])
         for each_name in (name, new_name):  # the record is found by either
             self.note(Tag.LINE_RENAMED, configuration, each_name)
@@ -458,6 +477,7 @@ class Administration:
         return webhooks.dependent_webhooks(configuration, lines) if webhooks else []
 
     def _refuse_removal(self, configuration: str, lines: Collection[str]) -> None:
+        self.refuse_used(configuration, lines)
         webhooks = self.webhooks()
         if webhooks:
             webhooks.refuse_removal(configuration, lines)

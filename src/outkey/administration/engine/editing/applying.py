@@ -142,7 +142,7 @@ def apply(  # noqa: PLR0913 - a document is about all of these
     registry = administration.registry
     refuse_stray_lines(registry, document)
     made = [change.made for change in changes]
-    administration.refuse_lines_for_users(made, document.lines)
+    administration.refuse_lines(made, document.lines)
     compared = _compare_document(registry, document, settings, hooks)
     _refuse_unfit_pairs(
         registry, document, compared.known_pairs, context.paths, targets

@@ -11,7 +11,7 @@ from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sync.core.mapping.targets import TABLE_PREFIX
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from outkey.administration.core.document.document import Document
     from outkey.administration.engine.editing.administration import Administration
@@ -38,9 +38,12 @@ class LineActions:
     runs: Runs
     settings: SyncSettings
     sync: Synchronization
+    # Refuses a line that a limited user or token must not try.
+    refuse: Callable[[SyncLine], None] = lambda _line: None
 
     def sample(self, line: SyncLine, actor: str, runner: SyncRunner) -> LineSample:
         """Request the first page of a line, which may be unsaved, for a user."""
+        self.refuse(line)
         self.sync.note_line(Tag.LINE_SAMPLED, line, actor)
         sample = runner.sample(line.name)
         if sample.suggestion is None:
@@ -50,6 +53,7 @@ class LineActions:
 
     def suggest(self, line: SyncLine, actor: str) -> Suggestion:
         """Return suggestions that complete a line, from its first page."""
+        self.refuse(line)
         self.sync.note_line(Tag.LINE_SAMPLED, line, actor)
         suggestion = self.sync.runner().suggest(line.name)
         return suggestion.with_note(self._note_of_parents(line))
@@ -65,6 +69,7 @@ class LineActions:
         self, line: SyncLine, actor: str, runner: SyncRunner
     ) -> Sequence[Effect]:
         """Return the first effects of a run of a line, which may be unsaved."""
+        self.refuse(line)
         self.sync.note_line(Tag.LINE_CHECKED, line, actor)
         return runner.preview(line.name)
 

@@ -56,6 +56,16 @@ def create_token(  # noqa: PLR0913 - what a token may do
             metavar="NAME",
         ),
     ] = None,
+    owner: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=(
+                "Only configurations of this owner may be used, and new ones get it."
+                " Repeat it for more; without it, those of all owners may."
+            ),
+            metavar="OWNER",
+        ),
+    ] = None,
     expires: Annotated[
         str,
         typer.Option(
@@ -101,6 +111,7 @@ def create_token(  # noqa: PLR0913 - what a token may do
         name=name,
         scopes=read_scopes(scope),
         configurations=tuple(configuration or ()),
+        owners=tuple(owner or ()),
         expires_at=read_expiry(expires) if expires else None,
         allow_internal=allow_internal,
         allow_targets=allow_targets,
@@ -128,7 +139,15 @@ def list_tokens(*, as_json: AsJson = False) -> None:
         print_json([_token_facts(application, token) for token in tokens])
     elif tokens:
         print_table(
-            ("Name", "State", "Scopes", "Configurations", "Expires", "Created by"),
+            (
+                "Name",
+                "State",
+                "Scopes",
+                "Configurations",
+                "Owners",
+                "Expires",
+                "Created by",
+            ),
             (token_row(application, token) for token in tokens),
         )
     else:
@@ -153,6 +172,7 @@ def _token_facts(application: "Application", token: "ApiToken") -> dict[str, obj
         "state": str(token.state(application.database.now())),
         "scopes": sorted(token.scopes),
         "configurations": application.api_tokens.configurations_of(token),
+        "owners": None if token.owners is None else sorted(token.owners),
         "expires_at": iso_or_none(token.expires_at),
         "revoked_at": iso_or_none(token.revoked_at),
         "allow_internal": token.allow_internal,
@@ -171,6 +191,7 @@ def token_row(application: "Application", token: "ApiToken") -> tuple[str, ...]:
         str(token.state(application.database.now())),
         ", ".join((*sorted(token.scopes), *token.extras)),
         "all" if names is None else ", ".join(names),
+        "all" if token.owners is None else ", ".join(sorted(token.owners)),
         "never" if token.expires_at is None else time_text(token.expires_at),
         token.created_by,
     )

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from outkey.sending.core.configuration.configuration import Configuration
     from outkey.sync.core.line.line import SyncLine
     from outkey.sync.core.run.run import RejectedRecord, RejectionGroup, Run
+    from outkey.sync.engine.line_registry import Registry
     from outkey.sync.ports.sync import LineSource, RunRows
 
 MAX_DUE = 5000
@@ -71,6 +72,13 @@ class Runs:
         self._states = states
         self._database = database
         self._configurations = configurations
+
+    def limited_to(self, registry: Registry, states: StateRows) -> Runs:
+        """Return the runs of the lines of a limited registry."""
+        from outkey.sync.engine.limited_rows import LimitedRuns  # noqa: PLC0415
+
+        rows = LimitedRuns(self._rows, registry.line_rows)
+        return Runs(rows, states, self._database, registry)
 
     def transaction(self, *, durable: bool = True) -> AbstractContextManager[None]:
         """Commit everything written inside, records and checkpoint, or nothing."""

@@ -176,6 +176,59 @@ def test_another_configuration_looks_as_if_it_did_not_exist(action: str) -> None
     assert "acme" not in f"{caught.value} {caught.value.hint}"
 
 
+OF_NORTH = configuration("north", no_auth_reason="public_api", owner="north")
+
+
+@pytest.mark.parametrize(
+    "action", [name for name in ACTIONS if name not in {"summaries", "presets"}]
+)
+def test_a_configuration_of_another_owner_looks_as_if_it_did_not_exist(
+    action: str,
+) -> None:
+    host = prepared(OF_NORTH)
+    granted = access(host, owners=("north",), references=("env:ACME",))
+    if action in {"lines", "runs", "webhooks", "audit"}:
+        run_of(access(host, name="all"))
+        assert "contacts" not in str(ACTIONS[action][1](granted))
+        return
+    with pytest.raises(UnknownConfiguration) as caught:
+        ACTIONS[action][1](granted)
+    assert "acme" not in f"{caught.value} {caught.value.hint}"
+
+
+def test_a_token_of_an_owner_creates_and_changes_configurations_of_the_owner() -> None:
+    host = prepared(OF_NORTH)
+    granted = access(host, owners=("north",))
+    facts = {"base_url": "https://new.example", "authentication_type": "bearer"}
+    assert granted.save("new", facts, whole=True).created
+    assert host.registry.get("new").owner == "north"
+    granted.save("new", {**facts, "notes": "x"}, whole=True)
+    assert (host.registry.get("new").owner, host.registry.get("new").notes) == (
+        "north",
+        "x",
+    )
+    assert [summary.name for summary, _ in granted.summaries()] == ["new", "north"]
+    for name, owner in (("newer", "south"), ("new", "south")):
+        with pytest.raises(ScopeMissing) as caught:
+            granted.save(name, {**facts, "owner": owner}, whole=True)
+        assert status_of(caught.value) == 403
+    with pytest.raises(UnknownConfiguration):
+        granted.save("acme", facts, whole=True)
+    with pytest.raises(ScopeMissing):
+        granted.metrics()
+
+
+def test_a_token_of_several_owners_says_whose_a_new_configuration_is() -> None:
+    host = prepared(OF_NORTH)
+    granted = access(host, owners=("north", "south"))
+    facts = {"base_url": "https://new.example", "authentication_type": "bearer"}
+    with pytest.raises(ConfigError) as caught:
+        granted.save("new", facts, whole=True)
+    assert caught.value.field == "owner"
+    granted.save("new", {**facts, "owner": "south"}, whole=True)
+    assert host.registry.get("new").owner == "south"
+
+
 def test_a_limited_token_sees_its_own() -> None:
     host = prepared()
     granted = access(host, configurations=("acme",))

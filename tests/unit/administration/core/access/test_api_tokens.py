@@ -78,11 +78,13 @@ def authenticate(host: MemoryHost, text: str) -> ApiToken:
 # ── values ──────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.parametrize("owners", [None, frozenset({"north"})])
 @pytest.mark.parametrize("records", [None, frozenset({"r"})])
 def test_a_token_is_the_same_after_it_was_stored(
     records: frozenset[str] | None,
+    owners: frozenset[str] | None,
 ) -> None:
-    token = replace(TOKEN, records=records)
+    token = replace(TOKEN, records=records, owners=owners)
     assert ApiToken.from_facts(json.loads(json.dumps(token.facts()))) == token
 
 
@@ -96,9 +98,12 @@ def test_a_token_is_active_until_it_expires_or_is_revoked() -> None:
 
 
 def test_a_token_is_for_its_configurations() -> None:
-    assert TOKEN.includes("r")
-    assert not TOKEN.includes("other")
-    assert replace(TOKEN, records=None).includes("other")
+    assert TOKEN.reach.includes("r", "")
+    assert not TOKEN.reach.includes("other", "")
+    assert replace(TOKEN, records=None).reach.includes("other", "")
+    of_north = replace(TOKEN, records=None, owners=frozenset({"north"}))
+    assert of_north.reach.includes("r", "north")
+    assert not of_north.reach.includes("r", "")
 
 
 @pytest.mark.parametrize("scope", Scope)

@@ -54,6 +54,7 @@ class ListedToken:
     token: ApiToken
     state: ApiTokenState
     configurations: Sequence[str] | None  # None: all
+    owners: Sequence[str] | None  # None: all
     problem: Text | None = None  # with the user who created it
 
     @property
@@ -126,6 +127,8 @@ def add_page(request: HttpRequest) -> HttpResponse:
         "scopes": [_offered_scope(request, scope, chosen) for scope in Scope],
         "chosen_configurations": posted.getlist("configuration"),
         "configurations": configuration_names(),
+        "owners": _offered_owners(),
+        "chosen_owners": posted.getlist("owner"),
         "per_minute": posted.get("per_minute", str(DEFAULT_PER_MINUTE)),
         "allow_internal": "allow_internal" in posted,
         "may_use_internal": may(request, Permission.USE_INTERNAL_NETWORK),
@@ -137,6 +140,15 @@ def add_page(request: HttpRequest) -> HttpResponse:
     return page(request, "outkey/api_token_add.html", context, status=status)
 
 
+def _offered_owners() -> list[str]:
+    """Return the owners that a token can be limited to."""
+    application = installation()
+    owners = application.reach.owners
+    if owners is None:
+        owners = frozenset(each.owner for each in application.registry.summaries())
+    return sorted(filter(None, owners))
+
+
 def create_token(request: HttpRequest) -> CreatedToken:
     """Create the token that was entered; no user grants more than their own rights."""
     posted = request.POST
@@ -144,6 +156,7 @@ def create_token(request: HttpRequest) -> CreatedToken:
         name=posted.get("name", "").strip(),
         scopes=read_scopes(posted.getlist("scope")),
         configurations=tuple(filter(None, posted.getlist("configuration"))),
+        owners=tuple(filter(None, posted.getlist("owner"))),
         expires_at=read_expiry(posted["expires"]) if posted.get("expires") else None,
         allow_internal="allow_internal" in posted,
         per_minute=number_of(posted.get("per_minute", "")),
@@ -189,6 +202,7 @@ def _listed_token(token: ApiToken, problem: TokenProblem | None = None) -> Liste
         token,
         state,
         configurations=application.api_tokens.configurations_of(token),
+        owners=None if token.owners is None else sorted(token.owners),
         problem=None if problem is None else problem.message,
     )
 
