@@ -214,3 +214,29 @@ def test_a_token_is_limited_to_owners(outkey: Terminal) -> None:
     assert "north, south" in outkey("api-token", "list").out
     empty = outkey("api-token", "create", "x", "--scope", "read", "--owner", "")
     assert empty.code == 2
+
+
+def test_a_user_is_limited_to_owners(outkey: Terminal) -> None:
+    outkey("user", "add", "ann", "--owner", "north", stdin=PASSWORD)
+    outkey("user", "add", "boss", "--role", "Administrator", stdin=PASSWORD)
+    users = outkey("user", "list", "--json").json
+    assert [user["owners"] for user in users] == [["north"], None]
+    limited = outkey("user", "owners", "ann", "south", "north", "--json").json
+    assert limited == {
+        "done": "updated",
+        "user": "ann",
+        "owners": ["north", "south"],
+        "revoked_tokens": [],
+    }
+    assert "north, south" in outkey("user", "list").out
+    assert outkey("user", "owners", "ann").code == 0
+    assert [user["owners"] for user in outkey("user", "list", "--json").json] == [
+        None,
+        None,
+    ]
+    for wrong in (("ann", ""), ("nobody", "north"), ("ann", "a\nb")):
+        assert outkey("user", "owners", *wrong).code == 2
+    assert outkey("user", "add", "eve", "--owner", "", stdin=PASSWORD).code == 2
+    fields = [record.get("fields") for record in outkey("audit", "list", "--json").json]
+    assert ["owners", "owners +south"] in fields
+    assert ["owners", "owners -north", "owners -south"] in fields

@@ -31,6 +31,7 @@ class AccountFacts(TypedDict):
     superuser: bool
     groups: list[str]
     last_login: datetime | None
+    owners: list[str] | None  # that the user is limited to; None: all
     tokens: int  # API tokens that the user has created and that are accepted
 
 
@@ -38,9 +39,27 @@ class UserAccounts(Protocol):
     """The accounts of users who sign in to a host's own pages."""
 
     def add(
-        self, name: str, *, role: str, password: str, administration: "Administration"
+        self,
+        name: str,
+        *,
+        role: str,
+        password: str,
+        owners: frozenset[str] | None,
+        administration: "Administration",
     ) -> str | None:
         """Create a user; return the password if it was generated, for an empty one."""
+
+    def set_owners(
+        self,
+        name: str,
+        owners: frozenset[str] | None,
+        *,
+        administration: "Administration",
+    ) -> list[str]:
+        """Limit a user to owners; None ends the limit.
+
+        Returns the names of the user's API tokens that see more, which are revoked.
+        """
 
     def refuse_new(self, name: str, role: str) -> None:
         """Raise ConfigError if no user of that name and role can be created."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.administration.core.policy.policy import Policy
     from outkey.administration.core.presets.presets import Preset, PresetMethod
     from outkey.administration.engine.access.api_tokens import ApiTokens
+    from outkey.administration.engine.access.user_owners import UserOwners
     from outkey.administration.engine.editing.administration import Administration
     from outkey.administration.engine.editing.applying import Applied
     from outkey.administration.engine.editing.changes import (
@@ -384,6 +385,13 @@ class Application:
             self.token_memory,
             reach=self.reach,
         )
+
+    @property
+    def user_owners(self) -> UserOwners:
+        """The owners that users of the pages are limited to."""
+        from outkey.administration.engine.access.user_owners import UserOwners  # noqa: PLC0415
+
+        return UserOwners((self.unlimited or self).states)
 
     # ── forms: a configuration before it is saved ───────────────────────────────────
 

@@ -41,6 +41,7 @@ class StateKind(StrEnum):
     TRIAL = "trial"  # what is known of the next credentials, by record, set and start
     TOKEN_BESIDE = "token_beside"  # noqa: S105 - of a user or against CSRF, sealed, by record
     RUN_PAUSE = "run_pause"  # until when no run of a configuration begins
+    USER_OWNERS = "user_owners"  # to which owners a user is limited, by the user's id
     WEBHOOK = "webhook"  # a webhook with its sealed secrets, by its name
     WORKER = "worker"  # the heartbeat of a process that does runs
 

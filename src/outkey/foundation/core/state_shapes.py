@@ -224,6 +224,7 @@ SHAPES: Mapping[StateKind, Shape] = {
         "holder": is_text,
         "until": is_time,
     },
+    StateKind.USER_OWNERS: {"owners?": list_of(is_text)},
     StateKind.WEBHOOK: {
         "settings": is_table,
         "endpoint": is_text,

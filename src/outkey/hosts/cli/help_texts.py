@@ -224,6 +224,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "user": ("outkey user list", "outkey user password ada"),
     "user add": ("outkey user add ada --role Administrator",),
     "user list": ("outkey user list",),
+    "user owners": ("outkey user owners ada north south", "outkey user owners ada"),
     "user disable": ("outkey user disable ada",),
     "user password": ("outkey user password ada",),
     "people": ("outkey people export ada > ada.json",),

@@ -23,9 +23,10 @@ def _callback_view(section: admin.ModelAdmin) -> View:  # type: ignore[type-arg]
     The admin's own redirect to the sign-in page would carry the URL with the code.
     """
     from outkey.hosts.django.pages.configurations.tokens import callback
+    from outkey.hosts.django.pages.limits import within_limits
     from outkey.hosts.django.pages.shell import errors_as_page
 
-    view = errors_as_page(callback)
+    view = within_limits("outkey_oauth2_callback", errors_as_page(callback))
 
     def show(request: HttpRequest, record: UUID) -> HttpResponseBase:
         if not section.admin_site.has_permission(request):
@@ -45,17 +46,16 @@ class Section(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run
 
     def get_urls(self) -> list[URLPattern]:
         """Return our views under the names that the admin links to."""
+        from outkey.hosts.django.pages.limits import within_limits
         from outkey.hosts.django.pages.routes import PAGES
         from outkey.hosts.django.pages.shell import errors_as_page
 
-        return [
-            path(
-                route,
-                self.admin_site.admin_view(in_time_zone(errors_as_page(view))),
-                name=f"outkey_{name}",
-            )
-            for route, view, name in PAGES[self.model]
-        ]
+        urls = []
+        for route, view, short_name in PAGES[self.model]:
+            name = f"outkey_{short_name}"
+            shown = within_limits(name, in_time_zone(errors_as_page(view)))
+            urls.append(path(route, self.admin_site.admin_view(shown), name=name))
+        return urls
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Whether the menu has a button to add one."""

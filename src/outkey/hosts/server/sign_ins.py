@@ -27,7 +27,8 @@ from django.shortcuts import render
 
 from outkey.administration.engine.access.sign_ins import SignInGuard
 from outkey.foundation.core.errors import HostError
-from outkey.hosts.django.pages.access import installation, web_actor
+from outkey.hosts.django.installed import installation
+from outkey.hosts.django.pages.access import web_actor
 from outkey.hosts.django.workers.repeating_thread import RepeatingThread
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.request.addresses import counted_part

@@ -1,6 +1,6 @@
 """Where the records of a line are: in the host's models, in tables or in files."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from outkey.foundation.core.errors import ConfigError
@@ -28,15 +28,25 @@ class Targets:
         models: Models,
         tables: StoredTables | None = None,
         files: TargetStore | None = None,
+        refuse: Callable[[str], None] = lambda _target: None,
     ) -> None:
         self._models = models
         self._tables = tables
         self._files = files
+        self._refuse = refuse  # a target that the records must not be used of
 
     def targets(self) -> Sequence[Target]:
         """Return the targets that are there, with their fields."""
         stores = filter(None, (self._models, self._tables, self._files))
-        return [target for store in stores for target in store.targets()]
+        targets = [target for store in stores for target in store.targets()]
+        return [target for target in targets if self._admits(target.name)]
+
+    def _admits(self, target: str) -> bool:
+        try:
+            self._refuse(target)
+        except ConfigError:
+            return False
+        return True
 
     def get(self, name: str) -> Target:
         """Return one target that is there; no other place is asked for its own."""
@@ -74,6 +84,7 @@ class Targets:
 
     def set_feed(self, target: str, line: str, *, wants_feed: bool) -> None:
         """Record changes of a table from now on, while any of its lines wants that."""
+        self._refuse(target)
         if self._tables and isinstance(parse_target(target), TableName):
             self._tables.set_feed(target, line, wants_feed=wants_feed)
 
@@ -99,12 +110,14 @@ class Targets:
 
     def journal(self, target: str, line: str) -> str:
         """Return the journal beside the rows of a table for a line, or ""."""
+        self._refuse(target)
         if not self._tables or not isinstance(parse_target(target), TableName):
             return ""
         return self._tables.journal(target, line)
 
     def put_journal(self, target: str, line: str, text: str) -> None:
         """Write a text in the transaction of a table's rows; nothing for a model."""
+        self._refuse(target)
         if self._tables and isinstance(parse_target(target), TableName):
             self._tables.put_journal(target, line, text)
 
@@ -193,6 +206,7 @@ class Targets:
 
     def _store(self, target: str) -> TargetStore | None:
         """Return the tables or the files, or None for a model of the host."""
+        self._refuse(target)
         name = parse_target(target)
         if isinstance(name, TableName):
             return self._require_store(self._tables)

@@ -11,6 +11,7 @@ from outkey.administration.core.access.api_tokens import ApiToken
 from outkey.administration.core.access.token_permissions import token_needs
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.actors import user_of_pages
+from outkey.sending.core.configuration.owners import EVERYTHING, Reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class TokenOwner:
 
     is_active: bool
     permissions: frozenset[str] | None = frozenset()
+    reach: Reach = EVERYTHING
 
 
 class TokenProblem(NamedTuple):
@@ -51,6 +53,12 @@ def _problem(token: ApiToken, user: str, owner: TokenOwner | None) -> Text | Non
         )
     if not owner.is_active:
         return Text("{token}: the user {user} is disabled", token=token.name, user=user)
+    if not owner.reach.covers(token.owners):
+        return Text(
+            "{token}: the user {user} is limited to fewer owners",
+            token=token.name,
+            user=user,
+        )
     if owner.permissions is None:
         return None
     needs = token_needs(token.scopes, allow_internal=token.allow_internal)

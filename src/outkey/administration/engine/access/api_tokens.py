@@ -181,6 +181,22 @@ class ApiTokens:
             self.revoke(administration, token.name)
         return [token.name for token in tokens]
 
+    def revoke_beyond(
+        self, administration: Administration, creator: str, reach: Reach
+    ) -> list[str]:
+        """Revoke the tokens that an actor has created and that see more than this.
+
+        Return their names.
+        """
+        tokens = [
+            token
+            for token in self.active()
+            if token.created_by == creator and not reach.covers(token.owners)
+        ]
+        for token in tokens:
+            self.revoke(administration, token.name)
+        return [token.name for token in tokens]
+
     def rename_creator(self, creator: str, replacement: str) -> None:
         """Replace the actor who has created tokens, also revoked ones."""
         for digest, state in self._states.read(StateKind.API_TOKEN).items():

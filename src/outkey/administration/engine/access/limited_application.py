@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING
 
 from outkey.administration.engine.access.limited_audit import LimitedAudit
 from outkey.administration.engine.access.limited_states import LimitedStates
-from outkey.administration.engine.access.own_targets import refuse_targets
+from outkey.administration.engine.access.own_targets import (
+    OwnTargets,
+    refuse_targets,
+)
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from outkey.foundation.ports.database import StateRows
     from outkey.sending.core.configuration.owners import Reach
     from outkey.sync.engine.line_registry import Registry
+    from outkey.sync.engine.runs.line_plan import SyncPorts
     from outkey.webhooks.engine.reception import ReceptionPorts
 
 
@@ -56,11 +60,29 @@ def limited(
         reach=reach,
         unlimited=whole,
     )
+    own = OwnTargets(application, allow_targets=allow_targets)
     refuse = partial(refuse_targets, application, allow_targets=allow_targets)
     return replace(
         application,
         refuse_line=lambda line: refuse(line.sync),
         refuse_used=partial(refuse_used, whole, application),
+        sync_ports=lambda: _limited_ports(whole.sync_ports(), application, own),
+    )
+
+
+def _limited_ports(
+    ports: SyncPorts, application: Application, own: OwnTargets
+) -> SyncPorts:
+    """Return the ports of lines with the lines, runs, pairs and targets of a reach."""
+    pairing = ports.pairing
+    if pairing is not None:
+        pairing = replace(pairing, pairs=application.sync_settings.pairs)
+    return replace(
+        ports,
+        configurations=application.registry,
+        runs=application.runs,
+        refuse_target=own.refuse,
+        pairing=pairing,
     )
 
 

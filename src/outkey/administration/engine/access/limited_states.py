@@ -5,6 +5,7 @@ rule here belongs to the whole installation: its states look as if there were no
 """
 
 from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
 from typing import Any
 
 from outkey.foundation.core.errors import HostError
@@ -17,11 +18,20 @@ Value = Mapping[str, Any]
 
 
 class Names:
-    """Names of configurations and lines: those of a registry."""
+    """Names of configurations and lines: those of a registry, read when needed."""
 
     def __init__(self, registry: Registry) -> None:
-        self.configurations = {each.name for each in registry.summaries()}
-        self.lines = {line.name for line in registry.timetable()}
+        self._registry = registry
+
+    @cached_property
+    def configurations(self) -> set[str]:
+        """The names of the configurations."""
+        return {summary.name for summary in self._registry.summaries()}
+
+    @cached_property
+    def lines(self) -> set[str]:
+        """The names of the sync lines."""
+        return {line.name for line in self._registry.timetable()}
 
 
 class LimitedStates:
@@ -75,7 +85,7 @@ class LimitedStates:
         return {
             key: str(value.get("endpoint", ""))
             for key, state in self._states.read(StateKind.WEBHOOK).items()
-            if _configuration_of(value := _table(state.value)) in names.configurations
+            if _webhook(self, names, key, value := _table(state.value))
         }
 
     def _read(
@@ -150,7 +160,10 @@ def _endpoint(states: LimitedStates, names: Names, _key: str, value: Value) -> b
 
 
 def _webhook(_states: LimitedStates, names: Names, _key: str, value: Value) -> bool:
-    return _configuration_of(value) in names.configurations
+    """Whether it is a webhook of these configurations, and names no other line."""
+    settings = _table(value.get("settings"))
+    named = {str(settings.get(key, "")) for key in ("line", "run")} - {""}
+    return _configuration_of(value) in names.configurations and named <= names.lines
 
 
 def _notice(_states: LimitedStates, names: Names, _key: str, value: Value) -> bool:

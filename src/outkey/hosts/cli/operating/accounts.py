@@ -19,6 +19,7 @@ from outkey.hosts.cli.printing.output import (
 from outkey.hosts.cli.printing.times import time_text
 from outkey.hosts.cli.session import AsJson, current_host
 from outkey.hosts.command_host import administration_of
+from outkey.sending.core.configuration.owners import read_owners
 
 accounts_app = Commands(help="Add, list and disable users of the pages.")
 UserName = Annotated[
@@ -40,9 +41,20 @@ def add_user(
             metavar="ROLE",
         ),
     ] = "",
+    owner: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=(
+                "Only configurations of this owner are seen. Repeat it for more;"
+                " without it, those of all owners are."
+            ),
+            metavar="OWNER",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a user. The password is read as by `outkey user password`."""
+    owners = read_owners(owner or ())
     application, accounts = current_host().open_users()
     accounts.refuse_new(name, role)  # before the prompt
     password = read_password(name)
@@ -50,9 +62,40 @@ def add_user(
         name,
         role=role,
         password=password,
+        owners=owners,
         administration=administration_of(application),
     )
     _print_account("created", name, generated, as_json=as_json)
+
+
+@accounts_app.command("owners")
+def limit_user(
+    name: UserName,
+    owners: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="OWNER", help="An owner whose configurations the user sees."
+        ),
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Limit a user to the configurations of some owners; without one, end the limit.
+
+    The API tokens that the user has created and that see more are revoked.
+    """
+    chosen = read_owners(owners or ())
+    application, accounts = current_host().open_users()
+    revoked = accounts.set_owners(
+        name, chosen, administration=administration_of(application)
+    )
+    if as_json:
+        listed = None if chosen is None else sorted(chosen)
+        facts = {"done": "updated", "user": name, "owners": listed}
+        print_json({**facts, "revoked_tokens": revoked})
+        return
+    print_done("updated", as_json=False, user=name)
+    print_revoked(revoked)
 
 
 @accounts_app.command("list")
@@ -66,13 +109,22 @@ def list_users(*, as_json: AsJson = False) -> None:
     if not users:
         print_line("There are no users yet. Add one with: outkey user add NAME")
         return
-    columns = ("Name", "Active", "Superuser", "Groups", "Last sign-in", "API tokens")
+    columns = (
+        "Name",
+        "Active",
+        "Superuser",
+        "Groups",
+        "Owners",
+        "Last sign-in",
+        "API tokens",
+    )
     rows = [
         (
             user["name"],
             "yes" if user["active"] else "no",
             "yes" if user["superuser"] else "no",
             ", ".join(user["groups"]),
+            "all" if user["owners"] is None else ", ".join(user["owners"]),
             _last_login_text(user["last_login"]),
             str(user["tokens"]),
         )

@@ -4,7 +4,8 @@ from django.http import HttpRequest
 
 from outkey.administration.core.access.api_tokens import token_of_header
 from outkey.administration.engine.access.api_access import ApiAccess, open_access
-from outkey.hosts.django.pages.access import installation, offered_references
+from outkey.hosts.django.installed import installation
+from outkey.hosts.django.pages.access import offered_references
 
 
 def access_of(request: HttpRequest) -> ApiAccess:

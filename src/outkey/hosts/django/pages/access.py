@@ -1,16 +1,28 @@
-"""The installation behind the pages, and what the user of a request may do there."""
+"""The installation behind the pages, and what the user of a request may do there.
+
+Pages get everything from `installation` and `visible`, which have what the user sees
+and nothing else.
+"""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
 from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
+from outkey.administration.engine.access.limited_application import limited
+from outkey.administration.engine.application import Application
 from outkey.administration.engine.editing.administration import Administration
 from outkey.administration.engine.editing.editing import Editor
 from outkey.foundation.core.permission import Permission, Rights
-from outkey.hosts.django.installed import installation
+from outkey.hosts.django import installed, models
+from outkey.sending.core.configuration.owners import NOTHING, Reach
 from outkey.sending.core.configuration.reference import Reference, parse_reference
 
 __all__ = (
@@ -20,13 +32,85 @@ __all__ = (
     "may",
     "offered_references",
     "offered_url",
+    "page_of_user",
+    "reach_of",
     "require",
     "rights_of",
+    "seen_by",
     "user_of",
+    "visible",
     "web_actor",
 )
 
 _ON_REQUEST = "outkey_rights"
+_SEEN = "outkey_seen"
+_request: ContextVar[HttpRequest] = ContextVar("the request of a page")
+ModelT = TypeVar("ModelT", bound=Model)
+# Where the rows of a table have the owner of their configuration.
+_OWNER_OF: dict[type[Model], str] = {
+    models.Configuration: "owner",
+    models.HeaderRow: "configuration__owner",
+    models.SecretValue: "configuration__owner",
+    models.Token: "configuration__owner",
+    models.SyncLine: "configuration__owner",
+    models.Run: "line__configuration__owner",
+    models.Quarantine: "run__line__configuration__owner",
+}
+
+
+@contextmanager
+def page_of_user(request: HttpRequest) -> Iterator[None]:
+    """Let `installation` and `visible` have what the user of a request sees."""
+    before = _request.set(request)
+    try:
+        yield
+    finally:
+        _request.reset(before)
+
+
+def installation() -> Application:
+    """Return the installation as the user of the present page sees it.
+
+    Outside of pages, as in the background work of a project, it is the whole one.
+    """
+    request = _request.get(None)
+    return installed.installation() if request is None else seen_by(request)
+
+
+def seen_by(request: HttpRequest) -> Application:
+    """Return the installation as the user of a request sees it."""
+    user = getattr(request, "user", None)
+    known: tuple[object, Application] | None = getattr(request, _SEEN, None)
+    if known is not None and known[0] is user:  # signing in makes it another user's
+        return known[1]
+    whole = installed.installation()
+    reach = NOTHING
+    if isinstance(user, PermissionsMixin):  # not an anonymous one
+        reach = whole.user_owners.reach(str(user.pk))
+    application = limited(whole, reach)
+    setattr(request, _SEEN, (user, application))
+    return application
+
+
+def reach_of(request: HttpRequest) -> Reach:
+    """Return which configurations the user of a request sees."""
+    return seen_by(request).reach
+
+
+def visible(
+    model: type[ModelT], application: Application | None = None
+) -> QuerySet[ModelT]:
+    """Return the rows of a table that the user of the present page sees.
+
+    A limited user sees none of a table whose rows have no configuration.
+    """
+    owners = (application or installation()).reach.owners
+    rows: QuerySet[ModelT] = QuerySet(model)
+    if owners is None:
+        return rows
+    if model not in _OWNER_OF:
+        raise PermissionDenied
+    return rows.filter(**{f"{_OWNER_OF[model]}__in": sorted(owners)})
 
 
 def administration_for(user: AbstractBaseUser | AnonymousUser) -> Administration:

@@ -33,7 +33,13 @@ from outkey.administration.engine.watching.run_history import (
 from outkey.foundation.core.chart import CHART_HOURS, Chart
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import AuditRecord, Configuration, Run, SyncLine
-from outkey.hosts.django.pages.access import installation, may, require, rights_of
+from outkey.hosts.django.pages.access import (
+    installation,
+    may,
+    require,
+    rights_of,
+    visible,
+)
 from outkey.hosts.django.pages.lines.pairs import open_conflicts, url_of_pair
 from outkey.hosts.django.pages.lines.runs import ListedRun, ordinary_runs
 from outkey.hosts.django.pages.shell import page
@@ -105,7 +111,9 @@ def home_page(request: HttpRequest) -> HttpResponse:
         conflicts=open_conflicts() if may(request, Permission.VIEW_LINE) else {},
     )
     name = request.GET.get("configuration", "")
-    may_audit = may(request, Permission.VIEW_AUDIT)
+    # The chart counts by names, which may have been those of another owner before.
+    is_limited = installation().reach.is_limited
+    may_audit = may(request, Permission.VIEW_AUDIT) and not is_limited
     context = {
         "title": _("Overview"),
         "is_empty": not overview.counts and not overview.inactive,
@@ -115,7 +123,7 @@ def home_page(request: HttpRequest) -> HttpResponse:
         "inactive": overview.inactive,
         "failing_lines": sum(facts.is_failing for facts, _at in lines.values()),
         "line_count": len(lines),
-        "running": Run.objects.filter(state=RunState.RUNNING).count() if lines else 0,
+        "running": visible(Run).filter(state=RunState.RUNNING).count() if lines else 0,
         "has_no_worker": any(
             notice.condition.kind == "S-no-worker" for notice in overview.notices
         ),
@@ -141,7 +149,7 @@ def _installation_overview() -> Overview:
     application = installation()
     sealed = application.keys.is_sealed()
     now = time.time()
-    ranked = Configuration.objects.annotate(rank=status_rank(sealed=sealed))
+    ranked = visible(Configuration).annotate(rank=status_rank(sealed=sealed))
     statuses_by_rank = [*status_conditions(sealed=sealed), Status.WORKING]
     # Only columns of one index are read, and counted here: for SQLite to group by an
     # expression takes ten times as long.
@@ -159,7 +167,7 @@ def _installation_overview() -> Overview:
     first = [_summary_of_row(rows[name]) for name in names if name in rows]
     return build_overview(
         counts,
-        Configuration.objects.filter(active=False).count(),
+        visible(Configuration).filter(active=False).count(),
         first,
         notices,
         {
@@ -191,7 +199,7 @@ def _shown_items(items: Sequence[AttentionItem]) -> list[ShownItem]:
         item.name for item in items if item.subject is Subject.CONFIGURATION
     )
     names = [item.name for item in items if item.subject is Subject.LINE]
-    lines = dict(SyncLine.objects.filter(name__in=names).values_list("name", "pk"))
+    lines = dict(visible(SyncLine).filter(name__in=names).values_list("name", "pk"))
     return [
         shown
         for item in items
@@ -260,7 +268,7 @@ def _url_of_section(item: AttentionItem) -> str:
 
 def rows_by_name(names: Iterable[str]) -> dict[str, Configuration]:
     """Return the rows of configurations, which links are made from."""
-    rows = Configuration.objects.defer("settings").filter(name__in=set(names))
+    rows = visible(Configuration).defer("settings").filter(name__in=set(names))
     return {row.name: row for row in rows}
 
 
@@ -271,12 +279,13 @@ def _read_lines() -> dict[int, tuple[LineFacts, float]]:
     """Return the lines that synchronize, and when each ran last, by their ids."""
     newest = ordinary_runs().filter(line=OuterRef("pk"))
     lines = list(
-        SyncLine.objects.filter(sync__isnull=False)
+        visible(SyncLine)
+        .filter(sync__isnull=False)
         .annotate(last=Subquery(newest.values("id")[:1]))
         .order_by("name")
         .values_list("pk", "name", "last")
     )
-    rows = Run.objects.filter(pk__in=[last for *_, last in lines if last])
+    rows = visible(Run).filter(pk__in=[last for *_, last in lines if last])
     # Plain values: there may be thousands, and models cost twice as much.
     runs = {row[0]: row for row in rows.values_list(*RUN_COLUMNS)}
     paused = installation().runs.paused_lines()
@@ -311,13 +320,13 @@ def _shown_lines(
         return not facts.is_failing, -started_at, facts.name
 
     chosen = sorted(lines, key=order)[:LINES_SIZE]
-    rows = SyncLine.objects.select_related("configuration").in_bulk(chosen)
+    rows = visible(SyncLine).select_related("configuration").in_bulk(chosen)
     next_runs = installation().next_runs([row.name for row in rows.values()])
     runs: dict[int, Run] = {}
     histories: dict[int, RunHistory] = {}
     if may(request, Permission.VIEW_RUN):
         numbers = [int(lines[record][0].run or 0) for record in chosen]
-        runs = {run.line_id: run for run in Run.objects.filter(pk__in=numbers)}
+        runs = {run.line_id: run for run in visible(Run).filter(pk__in=numbers)}
         histories = _read_histories(chosen, now)
     shown = []
     for record in chosen:

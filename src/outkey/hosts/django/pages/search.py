@@ -20,7 +20,12 @@ from outkey.administration.engine.watching.search import (
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
-from outkey.hosts.django.pages.access import installation, may
+from outkey.hosts.django.pages.access import (
+    installation,
+    may,
+    visible,
+)
+from outkey.hosts.django.pages.limits import may_be_opened
 from outkey.hosts.django.pages.shell import page
 from outkey.sync.core.mapping.targets import TABLE_PREFIX
 
@@ -149,7 +154,9 @@ def _find_pages(
 ) -> Iterator[SearchResult]:
     """Yield the pages whose title or words match."""
     for title, others, view, permission in PAGES:
-        if not matches(f"{title} {others}", words) or not may_open(request, permission):
+        if not matches(f"{title} {others}", words):
+            continue
+        if not may_open(request, view, permission):
             continue
         try:
             url = reverse(f"admin:{view}")
@@ -158,8 +165,10 @@ def _find_pages(
         yield SearchResult(_("Page"), str(title), url)
 
 
-def may_open(request: HttpRequest, permission: str) -> bool:
+def may_open(request: HttpRequest, view: str, permission: str) -> bool:
     """Whether the user has the permission of a page; "" for every user."""
+    if not may_be_opened(request, view):
+        return False
     if not permission:
         return True
     name = permission if "." in permission else f"outkey.{permission}"
@@ -172,7 +181,7 @@ def _find_configurations(
     """Yield the configurations whose name or Base URL has all words."""
     if not may(request, Permission.VIEW):
         return
-    rows = models.Configuration.objects.order_by("name")
+    rows = visible(models.Configuration).order_by("name")
     for word in words:
         rows = rows.filter(Q(name__icontains=word) | Q(base_url__icontains=word))
     for row in rows.values_list("pk", "name", "base_url")[:MOST_RESULTS]:
@@ -187,7 +196,7 @@ def _find_lines(
     """Yield the lines whose name, path or target has all words."""
     if not may(request, Permission.VIEW_LINE):
         return
-    rows = models.SyncLine.objects.order_by("name")
+    rows = visible(models.SyncLine).order_by("name")
     for word in words:
         rows = rows.filter(
             Q(name__icontains=word)
@@ -206,8 +215,8 @@ def _find_runs(
     number = run_number(query)
     if number is None or not may(request, Permission.VIEW_RUN):
         return
-    for record, line in models.Run.objects.filter(pk=number).values_list(
-        "pk", "line__name"
+    for record, line in (
+        visible(models.Run).filter(pk=number).values_list("pk", "line__name")
     ):
         url = reverse("admin:outkey_run_change", args=[record])
         yield SearchResult(pgettext("a run of a line", "Run"), f"#{record}", url, line)
@@ -217,7 +226,7 @@ def _find_tables(
     request: HttpRequest, _query: str, words: list[str]
 ) -> Iterator[SearchResult]:
     """Yield the tables that lines have filled."""
-    if not may(request, Permission.VIEW_DATA):
+    if not may_open(request, "outkey_data", Permission.VIEW_DATA):
         return
     try:
         targets = list(installation().sync.tables().targets())

@@ -3,7 +3,9 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import wraps
+from typing import TypeVar
 from uuid import UUID
 
 from django.contrib import admin
@@ -27,12 +29,16 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.text import Text
 from outkey.hosts.django import models
-from outkey.hosts.django.pages.access import installation
+from outkey.hosts.django.pages.access import (
+    installation,
+    visible,
+)
 from outkey.hosts.django.pages.posted_text import refuse_nul
 from outkey.hosts.django.translation import translate_text
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.fields import secret_label
 
+Part = TypeVar("Part", str, bytes)
 # Tests wait for remote servers; they must leave threads for the other pages.
 running_tests = threading.BoundedSemaphore(12)
 OFFERED_CONFIGURATIONS = 1000
@@ -111,7 +117,7 @@ def message_of(error: OutkeyError) -> str:
 
 def find_configuration(record: UUID) -> Configuration | None:
     """Return the configuration of a record, or None."""
-    row = models.Configuration.objects.filter(pk=record).first()
+    row = visible(models.Configuration).filter(pk=record).first()
     if row is None:
         return None
     try:
@@ -139,7 +145,9 @@ def next_step(configuration: Configuration) -> str:
 
 def configuration_names() -> list[str]:
     """Return the names of configurations that a form offers."""
-    names = models.Configuration.objects.order_by("name").values_list("name", flat=True)
+    names = (
+        visible(models.Configuration).order_by("name").values_list("name", flat=True)
+    )
     return list(names[:OFFERED_CONFIGURATIONS])
 
 
@@ -147,9 +155,24 @@ def attachment(
     parts: Iterable[bytes], content_type: str, name: str
 ) -> StreamingHttpResponse:
     """Return a file to download."""
-    response = StreamingHttpResponse(parts, content_type=content_type)
+    response = streamed(parts, content_type)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
+
+
+def streamed(parts: Iterable[Part], content_type: str) -> StreamingHttpResponse:
+    """Return a response in parts, which are made for the user of the present page.
+
+    They are read when the page has ended.
+    """
+    context = copy_context()
+    iterator = iter(parts)
+
+    def read() -> Iterator[Part]:
+        while (part := context.run(next, iterator, None)) is not None:
+            yield part
+
+    return StreamingHttpResponse(read(), content_type=content_type)
 
 
 def url_of(view: str, configuration: Configuration) -> str:

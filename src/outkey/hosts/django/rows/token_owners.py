@@ -11,6 +11,7 @@ from outkey.administration.core.access.token_owners import (
 )
 from outkey.administration.engine.application import Application
 from outkey.sending.core.audit.actors import user_of_pages
+from outkey.sending.core.configuration.owners import EVERYTHING
 
 OUTKEY = "outkey."  # before the names of permissions, as Django has them
 
@@ -21,6 +22,7 @@ def token_owners(application: Application) -> dict[str, TokenOwner]:
     names = [name for name in map(user_of_pages, creators) if name]
     model: Any = get_user_model()  # a project may have its own
     users = model.objects.filter(**{f"{model.USERNAME_FIELD}__in": names})
+    limits = application.user_owners.all()
     return {
         user.get_username(): TokenOwner(
             is_active=user.is_active,
@@ -31,6 +33,7 @@ def token_owners(application: Application) -> dict[str, TokenOwner]:
                 for name in user.get_all_permissions()
                 if name.startswith(OUTKEY)
             ),
+            reach=limits.get(str(user.pk), EVERYTHING),
         )
         for user in users
     }

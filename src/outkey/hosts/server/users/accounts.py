@@ -26,6 +26,7 @@ from outkey.hosts.server.users.personal import (
 )
 from outkey.hosts.server.users.user_changes import key_of
 from outkey.sending.core.audit.events import Tag
+from outkey.sending.core.configuration.owners import EVERYTHING, Reach
 
 ADMINISTRATOR = "Administrator"
 
@@ -37,17 +38,52 @@ class EmbeddedAccounts:
         self._application = application
 
     def add(
-        self, name: str, *, role: str, password: str, administration: Administration
+        self,
+        name: str,
+        *,
+        role: str,
+        password: str,
+        owners: frozenset[str] | None = None,
+        administration: Administration,
     ) -> str | None:
         """Create a user with a role; return the password if it was generated."""
         user, groups = _new_user(name, role)
         generated = _choose_password(user, password)
         fields = ["is_superuser"] if user.is_superuser else []
         fields += [f"groups +{group.name}" for group in groups]
+        fields += [f"owners +{owner}" for owner in sorted(owners or ())]
         administration.note(Tag.USER_CREATED, "", *fields, key=key_of(user))
-        user.save()
-        user.groups.set(groups)
+        with transaction.atomic():  # nobody signs in before the limit is there
+            user.save()
+            user.groups.set(groups)
+            if owners is not None:
+                self._application.user_owners.put(str(user.pk), owners)
         return generated
+
+    def set_owners(
+        self,
+        name: str,
+        owners: frozenset[str] | None,
+        *,
+        administration: Administration,
+    ) -> list[str]:
+        """Limit a user to owners; None ends the limit.
+
+        The API tokens of the user that see more are revoked; return their names.
+        """
+        user = user_named(name)
+        limits = self._application.user_owners
+        before = limits.reach(str(user.pk)).owners or frozenset()
+        after = owners or frozenset()
+        added = [f"owners +{owner}" for owner in sorted(after - before)]
+        removed = [f"owners -{owner}" for owner in sorted(before - after)]
+        administration.note(
+            Tag.USER_UPDATED, "", "owners", *added, *removed, key=key_of(user)
+        )
+        limits.put(str(user.pk), owners)
+        return self._application.api_tokens.revoke_beyond(
+            administration, web_actor(name), Reach(owners=owners)
+        )
 
     def refuse_new(self, name: str, role: str) -> None:
         """Refuse a name that is taken or invalid, and an unknown role."""
@@ -58,6 +94,7 @@ class EmbeddedAccounts:
         counts = Counter(
             token.created_by for token in self._application.api_tokens.active()
         )
+        limits = self._application.user_owners.all()
         users = User.objects.prefetch_related("groups").order_by("username")
         return [
             {
@@ -66,6 +103,7 @@ class EmbeddedAccounts:
                 "superuser": user.is_superuser,
                 "groups": sorted(group.name for group in user.groups.all()),
                 "last_login": user.last_login,
+                "owners": _listed_owners(limits.get(str(user.pk), EVERYTHING)),
                 "tokens": counts[web_actor(user.username)],
             }
             for user in users
@@ -113,9 +151,10 @@ class EmbeddedAccounts:
     def export(self, name: str) -> dict[str, object]:
         """Return everything that is stored about a user."""
         application = self._application
-        return data_about(
-            user_named(name), application.audit_trail.rows, application.api_tokens
-        )
+        user = user_named(name)
+        data = data_about(user, application.audit_trail.rows, application.api_tokens)
+        owners = _listed_owners(application.user_owners.reach(str(user.pk)))
+        return {**data, "owners": owners}
 
     def refuse_erasure(self, name: str) -> None:
         """Refuse to erase the last administrator."""
@@ -129,11 +168,21 @@ class EmbeddedAccounts:
     def erase(self, name: str) -> str:
         """Delete an account; return the name that replaces it beside secrets."""
         application = self._application
-        return erase(user_named(name), application.registry, application.api_tokens)
+        user = user_named(name)
+        key = str(user.pk)
+        replacement = erase(user, application.registry, application.api_tokens)
+        # Not before it: the user must not be unlimited for a moment.
+        application.user_owners.put(key, None)
+        return replacement
 
     def prune(self, days: int) -> int:
         """Delete sign-ins older than this and ended sessions; return how many."""
         return delete_old(days)
+
+
+def _listed_owners(reach: Reach) -> list[str] | None:
+    """Return the owners of a limit; None for none."""
+    return None if reach.owners is None else sorted(reach.owners)
 
 
 def _new_user(name: str, role: str) -> tuple[User, list[Group]]:

@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
+from outkey.hosts.django.installed import installation
 from outkey.hosts.django.pages.access import (
     administration_for,
-    installation,
     web_actor,
 )
 from outkey.hosts.django.rows.token_owners import problems_by_token

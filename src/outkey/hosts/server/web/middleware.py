@@ -18,6 +18,8 @@ from django.urls import resolve
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.request_id import current_request_id
+from outkey.hosts.django.pages.access import page_of_user
+from outkey.hosts.django.pages.limits import FOR_LIMITED, refuse_page
 from outkey.hosts.django.pages.posted_text import refuse_nul
 from outkey.hosts.django.translation import translate_text
 from outkey.sending.core.request.addresses import counted_part
@@ -32,6 +34,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _LONGEST_ADDRESS = 64  # characters; IPv6 has 45, and the name of an interface
 _ROW = re.compile(r"[0-9]{1,18}")
 INTERFACE = "/api/v1/"
+_NOT_FOUND = "(?P<url>.*)$"  # of the admin, for what is none of its pages
 UNKNOWN_HOST = (
     '{"error": {"code": "invalid_request", "message": "the host name is unknown",'
     ' "hint": "Set OUTKEY_PUBLIC_URL to the URL that programs use.", "field": null}}'
@@ -269,6 +272,42 @@ class PageMiddleware:
         response["Content-Security-Policy"] = POLICY
         response["Cache-Control"] = "no-store"
         return response
+
+
+class LimitsMiddleware:
+    """Shows limited users what is theirs, and refuses all pages that are not for them.
+
+    Also those of other apps, such as users, groups and records of models.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Let pages and errors have what the user sees."""
+        with page_of_user(request):
+            return self._get_response(request)
+
+    def process_view(
+        self,
+        request: HttpRequest,
+        _view: object,
+        _args: object,
+        _kwargs: object,
+    ) -> None:
+        """Respond with 403 to a limited user whom a page is not for."""
+        match = request.resolver_match
+        if match is None or (match.url_name is None and _is_for_all(match.route)):
+            return
+        name = match.url_name or ""
+        if name not in FOR_LIMITED and request.user.is_authenticated:
+            refuse_page(request, name)
+
+
+def _is_for_all(route: str) -> bool:
+    """Whether a URL without a name is that of a page that everybody may open."""
+    is_interface = f"/{route}".startswith(INTERFACE)  # it has tokens and no users
+    return is_interface or route in {"", "login/", "password_change/", _NOT_FOUND}
 
 
 class CompressionMiddleware(GZipMiddleware):

@@ -12,9 +12,11 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from outkey.administration.engine.application import Application
 from outkey.foundation.core.permission import Permission
-from outkey.hosts.django.installed import installation
 from outkey.hosts.django.models import Configuration, Run, SyncLine
+from outkey.hosts.django.pages.access import seen_by, visible
+from outkey.hosts.django.pages.limits import may_be_opened
 from outkey.hosts.django.rows.pairs import count_open_conflicts
 from outkey.hosts.django.rows.statuses import status_conditions
 from outkey.sending.core.configuration.health import Status
@@ -29,29 +31,29 @@ PROBLEMS = (
 )
 
 
-def _failing_configurations() -> int:
+def _failing_configurations(seen: Application) -> int:
     """Return how many active configurations do not work and need a user."""
     conditions = status_conditions()
     problem = reduce(or_, (conditions[status] for status in PROBLEMS))
-    return Configuration.objects.filter(problem, active=True).count()
+    return visible(Configuration, seen).filter(problem, active=True).count()
 
 
-def failing_lines() -> int:
+def failing_lines(seen: Application) -> int:
     """Return how many sync lines failed in their newest run."""
-    ended = Run.objects.filter(
+    ended = visible(Run, seen).filter(
         line=OuterRef("pk"),
         dry_run=False,
         is_received=False,
         state__in=ENDED_STATES,
     )
     newest = Subquery(ended.order_by("-id").values("state")[:1])
-    lines = SyncLine.objects.filter(sync__isnull=False).annotate(newest=newest)
+    lines = visible(SyncLine, seen).filter(sync__isnull=False).annotate(newest=newest)
     return lines.filter(newest=RunState.FAILED).count()
 
 
-def _pairs_with_conflicts() -> int:
+def _pairs_with_conflicts(seen: Application) -> int:
     """Return how many pairs have conflicts that a user has to decide."""
-    pairs = installation().sync_settings.pairs().values()
+    pairs = seen.sync_settings.pairs().values()
     return len(count_open_conflicts([pair.push for pair in pairs]))
 
 
@@ -63,7 +65,8 @@ class Entry:
     icon: str
     view: str
     permission: str
-    problems: Callable[[], int] | None = None
+    # How many of what the user sees need attention.
+    problems: Callable[[Application], int] | None = None
     app: str = "outkey"
 
 
@@ -198,7 +201,7 @@ def menu_of(request: HttpRequest) -> list[ShownGroup]:
     current = _current_url(request.path, urls)
     return [
         ShownGroup(
-            group.title, [_item_of(entry, request.path, current) for entry in entries]
+            group.title, [_item_of(entry, request, current) for entry in entries]
         )
         for group, entries in allowed
         if entries
@@ -223,9 +226,10 @@ def _allowed_entries(group: Group, request: HttpRequest) -> list[Entry]:
 
 
 def is_allowed(entry: Entry, request: HttpRequest) -> bool:
-    """Whether the user has the permission of an entry."""
+    """Whether the user has the permission of an entry, and no limit that forbids it."""
     user = request.user
-    return bool(user.has_perm(f"{entry.app}.{entry.permission}"))  # type: ignore[union-attr]
+    has_permission = bool(user.has_perm(f"{entry.app}.{entry.permission}"))  # type: ignore[union-attr]
+    return has_permission and may_be_opened(request, entry.view)
 
 
 def url_of(entry: Entry) -> str:
@@ -238,14 +242,14 @@ def _current_url(path: str, urls: Sequence[str]) -> str:
     return max((url for url in urls if path.startswith(url)), key=len, default="")
 
 
-def _item_of(entry: Entry, path: str, current: str) -> Item:
+def _item_of(entry: Entry, request: HttpRequest, current: str) -> Item:
     """Return an entry as it is shown on the page of a path."""
     url = url_of(entry)
     return Item(
         title=entry.title,
         icon=entry.icon,
         url=url,
-        problems=entry.problems() if entry.problems else 0,
+        problems=entry.problems(seen_by(request)) if entry.problems else 0,
         is_current=url == current,
-        is_exact=url == path,
+        is_exact=url == request.path,
     )

@@ -17,7 +17,7 @@ from outkey.administration.core.operating.checklist import (
 )
 from outkey.foundation.core.errors import ConfigError, OutkeyError, Sealed
 from outkey.foundation.core.text import Text
-from outkey.hosts.django.pages.access import installation
+from outkey.hosts.django.installed import installation
 from outkey.hosts.django.rows.runs import has_queue
 from outkey.hosts.django.time_zones import installation_zone, read_zone
 from outkey.hosts.django.web.hooks import WebhookGate

@@ -21,9 +21,9 @@ from outkey.sending.core.vault.row_voucher import (
 from outkey.sending.ports.storage import RowVouchers
 
 VOUCHER = "voucher"  # the name of the voucher among the facts of a value
-# Of these a missing row decides as well: a line runs that was paused. So it is not
-# deleted, but replaced by one that states that there is none.
-MISSING_DECIDES = frozenset({StateKind.PAUSED_LINE})
+# Of these a missing row decides as well: a line runs that was paused, a user sees what
+# others own. So it is not deleted, but replaced by one that states that there is none.
+MISSING_DECIDES = frozenset({StateKind.PAUSED_LINE, StateKind.USER_OWNERS})
 REMOVED: Mapping[str, Any] = {"is_removed": True}
 MOST_TRIES = 100  # against other processes that store the same row
 

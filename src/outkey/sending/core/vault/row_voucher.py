@@ -31,6 +31,7 @@ VOUCHED_STATES = frozenset(
         StateKind.PAIR,
         StateKind.PAUSED_LINE,
         StateKind.TABLE,
+        StateKind.USER_OWNERS,
         StateKind.WEBHOOK,
     }
 )

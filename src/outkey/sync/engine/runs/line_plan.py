@@ -46,6 +46,8 @@ class SyncPorts:
     zone: tzinfo = UTC  # of the times of the host's models that have none
     tables: StoredTables | None = None
     files: TargetStore | None = None
+    # Refuses a target whose records belong to another owner than the user's.
+    refuse_target: Callable[[str], None] = lambda _target: None
     pairing: "PairPorts | None" = None  # None: the host has no pairs
     # Whether a pull requests the next page, in a thread, while it writes the last one.
     reads_ahead: bool = False
@@ -55,7 +57,7 @@ class SyncPorts:
     @property
     def records(self) -> Targets:
         """The targets of lines: models, tables and files."""
-        return Targets(self.models, self.tables, self.files)
+        return Targets(self.models, self.tables, self.files, self.refuse_target)
 
 
 @dataclass(frozen=True, slots=True)

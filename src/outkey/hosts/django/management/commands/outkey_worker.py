@@ -11,7 +11,7 @@ from outkey.foundation.adapters.undumpable import forbid_dumps
 from outkey.foundation.core.errors import OutkeyError, Sealed
 from outkey.hosts.cli.main import unexpected_error
 from outkey.hosts.cli.printing.output import exit_code_of, print_error
-from outkey.hosts.django.pages.access import installation
+from outkey.hosts.django.installed import installation
 from outkey.hosts.django.rows.runs import has_queue
 from outkey.hosts.django.workers.local_workers import LocalWorkers
 from outkey.sync.core.run.run import Run

@@ -28,6 +28,7 @@ from outkey.hosts.django.pages.access import (
     installation,
     may,
     require,
+    visible,
 )
 from outkey.hosts.django.pages.bulk import (
     MOST_SELECTED,
@@ -116,7 +117,7 @@ def _selected_rows(request: HttpRequest) -> list[models.Configuration]:
             records.append(UUID(text))
         except ValueError:
             continue
-    rows = models.Configuration.objects.defer("settings").filter(pk__in=records)
+    rows = visible(models.Configuration).defer("settings").filter(pk__in=records)
     return list(rows.order_by("name"))
 
 
@@ -160,7 +161,7 @@ def test_all(request: HttpRequest) -> HttpResponse:
     """Test the configurations that failed or were never tested, some at a time."""
     require(request, Permission.TEST)
     conditions = status_conditions()
-    ranked = models.Configuration.objects.annotate(rank=status_rank())
+    ranked = visible(models.Configuration).annotate(rank=status_rank())
     ranks = [rank for rank, status in enumerate(conditions) if status in TESTABLE]
     rows = ranked.filter(active=True, rank__in=ranks).order_by("rank", "name")
     names = list(rows.values_list("name", flat=True)[:TESTS_AT_ONCE])
@@ -173,7 +174,7 @@ def test_all(request: HttpRequest) -> HttpResponse:
 
 def test_page(request: HttpRequest, names: Sequence[str], count: int) -> HttpResponse:
     """Show the configurations to test; the page tests one after the other."""
-    rows = models.Configuration.objects.defer("settings").filter(name__in=names)
+    rows = visible(models.Configuration).defer("settings").filter(name__in=names)
     by_name = {row.name: row for row in rows}
     shown = [by_name[name] for name in names[:TESTS_AT_ONCE] if name in by_name]
     context = {

@@ -7,7 +7,10 @@ from django.urls import reverse
 
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import SyncLine
-from outkey.hosts.django.pages.access import may
+from outkey.hosts.django.pages.access import (
+    may,
+    visible,
+)
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.health import Health
 
@@ -23,7 +26,8 @@ def url_of_first_line(
     works = health.is_proved and not health.cause
     if not works or not may(request, Permission.ADD_LINE):
         return ""
-    lines = SyncLine.objects.filter(configuration__name=stored.name, sync__isnull=False)
+    lines = visible(SyncLine).filter(sync__isnull=False)
+    lines = lines.filter(configuration__name=stored.name)
     if lines.exists():
         return ""
     query = urlencode({"configuration": stored.name})

@@ -15,7 +15,10 @@ from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.text import Text
 from outkey.hosts.django import models
-from outkey.hosts.django.pages.access import may
+from outkey.hosts.django.pages.access import (
+    may,
+    visible,
+)
 from outkey.importing.core.report import ReportAction, ReportItem
 
 if TYPE_CHECKING:
@@ -65,7 +68,7 @@ def take_report(request: HttpRequest, record: UUID) -> ShownReport:
         ReportItem(Level(level), item, ReportAction(action), Text.from_json(why))
         for level, item, action, why in stored["items"]
     ]
-    rows = models.Configuration.objects.filter(name__in=stored["configurations"])
+    rows = visible(models.Configuration).filter(name__in=stored["configurations"])
     configurations = [
         (row.name, reverse("admin:outkey_configuration_change", args=[row.pk]))
         for row in rows.exclude(pk=record).order_by("name")
@@ -74,6 +77,6 @@ def take_report(request: HttpRequest, record: UUID) -> ShownReport:
     if may(request, Permission.VIEW_LINE):
         lines = [
             (row.name, reverse("admin:outkey_syncline_change", args=[row.pk]))
-            for row in models.SyncLine.objects.filter(name__in=stored["lines"])
+            for row in visible(models.SyncLine).filter(name__in=stored["lines"])
         ]
     return ShownReport(items, configurations, lines)

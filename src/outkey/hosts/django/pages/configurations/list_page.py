@@ -12,7 +12,12 @@ from django.utils.translation import gettext as _
 
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
-from outkey.hosts.django.pages.access import installation, offered_url, require
+from outkey.hosts.django.pages.access import (
+    installation,
+    offered_url,
+    require,
+    visible,
+)
 from outkey.hosts.django.pages.bulk import allowed_actions
 from outkey.hosts.django.pages.configurations.bulk_actions import bulk_actions
 from outkey.hosts.django.pages.configurations.listed_rows import (
@@ -109,7 +114,7 @@ def listed_rows(rows: Sequence[models.Configuration]) -> list[ListedConfiguratio
 
 def _filtered_rows(choices: Mapping[str, str]) -> QuerySet[models.Configuration]:
     """Return the configurations that a user has chosen to see."""
-    rows = models.Configuration.objects.defer("settings")
+    rows = visible(models.Configuration).defer("settings")
     for name in COLUMN_FILTERS:
         if choices[name]:
             rows = rows.filter(**{name: choices[name]})

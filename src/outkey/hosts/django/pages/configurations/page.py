@@ -23,6 +23,7 @@ from outkey.hosts.django.pages.access import (
     installation,
     may,
     require,
+    visible,
 )
 from outkey.hosts.django.pages.configurations.first_line import url_of_first_line
 from outkey.hosts.django.pages.configurations.form import (
@@ -262,7 +263,7 @@ def _stored_context(request: HttpRequest, stored: Configuration) -> dict[str, ob
     """Return the context of a form of a stored configuration besides its fields."""
     application = installation()
     record = UUID(stored.record)
-    health = health_of(models.Configuration.objects.get(pk=record))
+    health = health_of(visible(models.Configuration).get(pk=record))
     may_view_audit = may(request, Permission.VIEW_AUDIT)
     return {
         **(history_of(request, stored) if may_view_audit else {}),
@@ -285,7 +286,13 @@ def _stored_context(request: HttpRequest, stored: Configuration) -> dict[str, ob
 
 
 def good_requests(stored: Configuration) -> int:
-    """Return how many requests succeeded in the last day, among the newest records."""
+    """Return how many requests succeeded in the last day, among the newest records.
+
+    For a limited user it is 0: the records have the name, which may have been that of
+    another owner's configuration before.
+    """
+    if installation().reach.is_limited:
+        return 0
     newest = models.AuditRecord.objects.aggregate(Max("id"))["id__max"] or 0
     since = (time.time() - DAY_SECONDS) * 1000
     return models.AuditRecord.objects.filter(

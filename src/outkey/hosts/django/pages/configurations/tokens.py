@@ -211,6 +211,7 @@ def leave(request: HttpRequest, record: UUID) -> HttpResponse:
 def callback(request: HttpRequest, record: UUID) -> HttpResponse:
     """Exchange the code that the browser comes back with for a token."""
     require(request, Permission.SET_SECRET)
+    configuration_at(record)  # one that the user sees
     consents = _consents_of(request)
     parameters = dict(request.GET.lists())
     stored, state = consents.accept(

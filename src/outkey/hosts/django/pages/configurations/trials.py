@@ -11,7 +11,6 @@ from django.http import (
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
-    StreamingHttpResponse,
 )
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -29,10 +28,15 @@ from outkey.hosts.django.pages.access import (
     installation,
     may,
     require,
+    visible,
 )
 from outkey.hosts.django.pages.configurations.first_line import url_of_first_line
 from outkey.hosts.django.pages.configurations.tested_drafts import note_of_test
-from outkey.hosts.django.pages.shell import configuration_at, limited_concurrency
+from outkey.hosts.django.pages.shell import (
+    configuration_at,
+    limited_concurrency,
+    streamed,
+)
 from outkey.hosts.django.rows.storage import health_of
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.sending.core.configuration.configuration import Configuration
@@ -76,7 +80,7 @@ def test_panel(
     if not isinstance(candidate, CandidateConfiguration):
         return refusal(request, candidate)
     pieces = _limited_pieces(_test_pieces(request, candidate))
-    return StreamingHttpResponse(pieces, content_type="text/html; charset=utf-8")
+    return streamed(pieces, "text/html; charset=utf-8")
 
 
 def _limited_pieces(pieces: Iterator[str]) -> Iterator[str]:
@@ -116,7 +120,7 @@ def _test_pieces(
 
 def status_context(request: HttpRequest, stored: Configuration) -> dict[str, object]:
     """Return the status of a configuration after its test, and the next step."""
-    row = models.Configuration.objects.get(pk=UUID(stored.record))
+    row = visible(models.Configuration).get(pk=UUID(stored.record))
     health = health_of(row)
     sealed = installation().keys.is_sealed()
     return {

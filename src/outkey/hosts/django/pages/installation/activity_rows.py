@@ -25,7 +25,11 @@ from outkey.administration.engine.watching.activity import (
 from outkey.administration.engine.watching.audit_trail import recorded_at
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
-from outkey.hosts.django.pages.access import installation, may
+from outkey.hosts.django.pages.access import (
+    installation,
+    may,
+    visible,
+)
 from outkey.hosts.django.pages.shell import url_of
 from outkey.hosts.django.translation import translate_text
 from outkey.sending.core.audit.actors import actor_words
@@ -165,14 +169,14 @@ def _links_for(
     """
     found: dict[str, str] = {}
     if configurations and may(request, Permission.VIEW):
-        rows = models.Configuration.objects.filter(name__in=configurations)
+        rows = visible(models.Configuration).filter(name__in=configurations)
         found = _urls_of("outkey_configuration_change", rows.values_list("name", "pk"))
         if stored is not None:
             own = url_of("change", stored)
             found |= {name: own for name, _until in stored.former_names}
     found_lines: dict[str, str] = {}
     if lines and may(request, Permission.VIEW_LINE):
-        line_rows = models.SyncLine.objects.filter(name__in=lines)
+        line_rows = visible(models.SyncLine).filter(name__in=lines)
         found_lines = _urls_of(
             "outkey_syncline_change", line_rows.values_list("name", "pk")
         )
@@ -186,11 +190,15 @@ def _urls_of(view: str, rows: Iterable[tuple[str, object]]) -> dict[str, str]:
 
 def run_spans(lines: Collection[str], first: float, last: float) -> list[RunSpan]:
     """Return the runs of some lines that were active between two moments."""
-    runs = models.Run.objects.select_related("line").filter(
-        Q(ended_at__isnull=True) | Q(ended_at__gte=first),
-        line__name__in=lines,
-        is_received=False,  # one of deliveries may go on for an hour beside others
-        started_at__lte=last,
+    runs = (
+        visible(models.Run)
+        .select_related("line")
+        .filter(
+            Q(ended_at__isnull=True) | Q(ended_at__gte=first),
+            line__name__in=lines,
+            is_received=False,  # one of deliveries may go on for an hour beside others
+            started_at__lte=last,
+        )
     )
     return [
         RunSpan(

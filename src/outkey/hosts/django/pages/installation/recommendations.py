@@ -14,7 +14,11 @@ from outkey.administration.engine.watching.overview import (
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import SecretValue
-from outkey.hosts.django.pages.access import installation, require
+from outkey.hosts.django.pages.access import (
+    installation,
+    require,
+    visible,
+)
 from outkey.hosts.django.pages.home import rows_by_name
 from outkey.hosts.django.pages.shell import page
 from outkey.sending.core.vault import voucher
@@ -67,7 +71,7 @@ def _shown_weaknesses(found: Recommendations) -> list[dict[str, object]]:
 
 def _ages_of_old_secrets(limit: float) -> dict[str, dict[str, float]]:
     """Return when secrets were set that are older than a moment, by configuration."""
-    values = SecretValue.objects.filter(label=SecretLabel.CURRENT, set_at__lt=limit)
+    values = visible(SecretValue).filter(label=SecretLabel.CURRENT, set_at__lt=limit)
     values = values.exclude(field=voucher.VOUCHER_FIELD)
     ages: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for name, field, moment in values.values_list(

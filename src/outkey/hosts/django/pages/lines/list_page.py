@@ -23,6 +23,7 @@ from outkey.hosts.django.pages.access import (
     offered_url,
     require,
     user_of,
+    visible,
 )
 from outkey.hosts.django.pages.lines.runs import ListedRun, ordinary_runs
 from outkey.hosts.django.pages.lists import PAGE_SIZE, pager_to, split_page
@@ -97,13 +98,14 @@ def list_page(request: HttpRequest) -> HttpResponse:
     require(request, Permission.VIEW_LINE)
     last_run = ordinary_runs().filter(line=OuterRef("pk"))
     lines = (
-        models.SyncLine.objects.select_related("configuration")
+        visible(models.SyncLine)
+        .select_related("configuration")
         .filter(name__gt=request.GET.get("after", ""))
         .annotate(last=Subquery(last_run.values("id")[:1]))
         .order_by("name")
     )
     rows, after = split_page(list(lines[: PAGE_SIZE + 1]), lambda row: row.name)
-    runs = models.Run.objects.in_bulk([row.last for row in rows if row.last])
+    runs = visible(models.Run).in_bulk([row.last for row in rows if row.last])
     names = [row.name for row in rows]
     next_runs = installation().next_runs(names)
     paused = installation().runs.paused_lines()
@@ -132,7 +134,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
 def delete_page(request: HttpRequest, record: int) -> HttpResponse:
     """Ask, and delete a sync line."""
     require(request, Permission.DELETE_LINE)
-    row = get_object_or_404(models.SyncLine, pk=record)
+    row = get_object_or_404(visible(models.SyncLine), pk=record)
     application = installation()
     administration = administration_for(request.user)
     error = None
@@ -159,7 +161,7 @@ def delete_page(request: HttpRequest, record: int) -> HttpResponse:
 def rename_page(request: HttpRequest, record: int) -> HttpResponse:
     """Ask for another name, and rename a sync line."""
     require(request, Permission.CHANGE_LINE)
-    row = get_object_or_404(models.SyncLine, pk=record)
+    row = get_object_or_404(visible(models.SyncLine), pk=record)
     own_url = reverse("admin:outkey_syncline_change", args=[row.pk])
     new_name = request.POST.get("name", row.name).strip()
     error = None
@@ -198,7 +200,7 @@ class ResetInput:
 def reset_page(request: HttpRequest, record: int) -> HttpResponse:
     """Ask where the next run of a sync line begins, and reset the line."""
     require(request, Permission.RUN_LINE)
-    row = get_object_or_404(models.SyncLine, pk=record)
+    row = get_object_or_404(visible(models.SyncLine), pk=record)
     own_url = reverse("admin:outkey_syncline_change", args=[row.pk])
     since = request.POST.get("since", "").strip()
     parent = request.POST.get("parent", "").strip()
@@ -263,7 +265,7 @@ def _reset_inputs(
 def pause(request: HttpRequest, record: int) -> HttpResponse:
     """Pause a sync line, or resume a paused one."""
     require(request, Permission.RUN_LINE)
-    row = get_object_or_404(models.SyncLine, pk=record)
+    row = get_object_or_404(visible(models.SyncLine), pk=record)
     administration = administration_for(request.user)
     if "resume" in request.POST:
         installation().lines.resume(administration, row.name)
@@ -280,7 +282,7 @@ def pause(request: HttpRequest, record: int) -> HttpResponse:
 def accept_shape(request: HttpRequest, record: int) -> HttpResponse:
     """Take the shape of the last run as that of the records of a sync line."""
     require(request, Permission.CHANGE_LINE)
-    row = get_object_or_404(models.SyncLine, pk=record)
+    row = get_object_or_404(visible(models.SyncLine), pk=record)
     administration = administration_for(request.user)
     installation().lines.accept_shape(administration, row.name)
     messages.success(request, _("The new shape of %s was accepted.") % row.name)

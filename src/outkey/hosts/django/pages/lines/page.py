@@ -34,6 +34,7 @@ from outkey.hosts.django.pages.access import (
     may,
     require,
     user_of,
+    visible,
 )
 from outkey.hosts.django.pages.lines.check import ShownCheck, shown_check
 from outkey.hosts.django.pages.lines.form import (
@@ -139,7 +140,9 @@ class LinePage:
 
     def __init__(self, request: HttpRequest, record: int | None) -> None:
         self.request = request
-        self.row = get_object_or_404(models.SyncLine, pk=record) if record else None
+        self.row = (
+            get_object_or_404(visible(models.SyncLine), pk=record) if record else None
+        )
         self.stored = stored_line(self.row)
         self.versions = self._stored_versions()
         self.is_posted = request.method == "POST"
@@ -232,7 +235,7 @@ class LinePage:
 
     def _after_save(self, line: SyncLine) -> HttpResponse:
         messages.success(self.request, _("The sync line %s was saved.") % line.name)
-        row = models.SyncLine.objects.get(name=line.name)
+        row = visible(models.SyncLine).get(name=line.name)
         if self.request.POST.get("then") == "dry" and line.sync is not None:
             require(self.request, Permission.RUN_LINE)
             return request_run_of(self.request, line.name, dry_run=True)
@@ -632,6 +635,8 @@ def _has_schedule_error(errors: Mapping[str, OutkeyError]) -> bool:
 
 def _open_targets(request: HttpRequest) -> list[Target]:
     """Return the models that are open to the user, and the tables if they see them."""
+    if installation().reach.is_limited:
+        return []  # a table has to be named: the others may be those of other owners
     targets = [*records(user_of(request)).targets()]
     if may(request, Permission.VIEW_DATA):
         with suppress(OutkeyError):

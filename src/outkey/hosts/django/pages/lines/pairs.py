@@ -20,6 +20,7 @@ from outkey.hosts.django.pages.access import (
     may,
     require,
     user_of,
+    visible,
 )
 from outkey.hosts.django.pages.lines.runs import (
     ListedRun,
@@ -218,7 +219,7 @@ def _pair_at(name: str) -> Pair:
 
 def lines_of(pair: Pair) -> tuple[PairLine, PairLine]:
     """Return the pull and the push of a pair."""
-    rows = models.SyncLine.objects.filter(name__in=(pair.pull, pair.push))
+    rows = visible(models.SyncLine).filter(name__in=(pair.pull, pair.push))
     by_name = {row.name: row for row in rows}
     return (
         PairLine(pair.pull, by_name.get(pair.pull)),

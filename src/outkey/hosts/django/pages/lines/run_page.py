@@ -26,7 +26,9 @@ from outkey.hosts.django.pages.access import (
     installation,
     may,
     require,
+    visible,
 )
+from outkey.hosts.django.pages.limits import may_be_opened
 from outkey.hosts.django.pages.lines.data import attached_records, posted_format
 from outkey.hosts.django.pages.lines.runs import (
     ListedRun,
@@ -127,7 +129,7 @@ def _shown_targets(request: HttpRequest, run: models.Run) -> list[tuple[str, str
     A table that is not there yet, or that the user may not see, has none.
     """
     stored: set[str] = set()
-    if may(request, Permission.VIEW_DATA):
+    if may(request, Permission.VIEW_DATA) and may_be_opened(request, "outkey_data"):
         with suppress(OutkeyError):  # another database; the run is shown all the same
             tables = installation().sync.tables().targets()
             stored = {table.name for table in tables}
@@ -288,7 +290,7 @@ def _group_query(group: RejectionGroup, skip: int = 0) -> str:
 def download(request: HttpRequest, record: int) -> HttpResponseBase:
     """Return the records that a run rejected as a file."""
     require(request, Permission.VIEW_RUN)
-    run = get_object_or_404(models.Run.objects.select_related("line"), pk=record)
+    run = get_object_or_404(visible(models.Run).select_related("line"), pk=record)
     if not may_view_records(request, run.line):
         raise Http404
     format_ = posted_format(request)

@@ -29,6 +29,7 @@ from outkey.hosts.django.pages.access import (
     may,
     require,
     user_of,
+    visible,
 )
 from outkey.hosts.django.pages.lists import (
     PAGE_SIZE,
@@ -157,7 +158,7 @@ class ListedRun:
         if retried is None:
             return int(self.run.pk)
         # A later retry may have accepted what this one rejected again.
-        rejected = models.Quarantine.objects.filter(run=retried)
+        rejected = visible(models.Quarantine).filter(run=retried)
         return retried if rejected.exists() else None
 
 
@@ -176,7 +177,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
     found = list(_filtered_runs(request, choices)[: PAGE_SIZE + 1])
     shown, older = split_page(found, lambda run: run.pk)
     runs = [ListedRun.of(run) for run in shown]
-    lines = models.SyncLine.objects.filter(sync__isnull=False).order_by("name")
+    lines = visible(models.SyncLine).filter(sync__isnull=False).order_by("name")
     names = list(lines.values_list("name", flat=True)[:LINES_SIZE])
     context = {
         "title": _("Runs"),
@@ -227,14 +228,14 @@ def ordinary_runs() -> QuerySet[models.Run]:
 
     A dry run changes nothing, and a run of deliveries does not read the line.
     """
-    rows = models.Run.objects.filter(dry_run=False, is_received=False)
+    rows = visible(models.Run).filter(dry_run=False, is_received=False)
     return rows.order_by("-id")
 
 
 def rows_of_runs() -> QuerySet[models.Run]:
     """Return the query for runs as lists show them."""
-    rejected = models.Quarantine.objects.filter(run=OuterRef("pk"))
-    rows = models.Run.objects.select_related("line")
+    rejected = visible(models.Quarantine).filter(run=OuterRef("pk"))
+    rows = visible(models.Run).select_related("line")
     return rows.annotate(has_rejected=Exists(rejected))
 
 
@@ -242,7 +243,7 @@ def rows_of_runs() -> QuerySet[models.Run]:
 def start(request: HttpRequest, record: int) -> HttpResponse:
     """Request a run of a stored line, and show the page of the run."""
     require(request, Permission.RUN_LINE)
-    row = get_object_or_404(models.SyncLine, pk=record)
+    row = get_object_or_404(visible(models.SyncLine), pk=record)
     return request_run_of(
         request,
         row.name,
@@ -276,7 +277,7 @@ def retry(request: HttpRequest, record: int) -> HttpResponse:
     """Request a retry of what a run rejected, and show the page of the retry."""
     if not may(request, Permission.RUN_WEBHOOK):
         require(request, Permission.RUN_LINE)
-    run = get_object_or_404(models.Run, pk=record)
+    run = get_object_or_404(visible(models.Run), pk=record)
     rights = records(user_of(request))
     if run.is_received:
         require(request, Permission.RUN_WEBHOOK)
@@ -324,7 +325,7 @@ def _show_requested(request_run: Callable[[], Run]) -> HttpResponse:
 def cancel(request: HttpRequest, record: int) -> HttpResponse:
     """Cancel a run: at once while it waits, else at its next page."""
     require(request, Permission.RUN_LINE)
-    run = get_object_or_404(models.Run, pk=record)
+    run = get_object_or_404(visible(models.Run), pk=record)
     actor = administration_for(request.user).actor
     installation().sync.cancel(str(run.pk), actor)
     messages.success(request, _("The run is cancelled; what it has written stays."))
@@ -366,7 +367,7 @@ def may_view_parents(request: HttpRequest, line: models.SyncLine) -> bool:
     name = for_each.get("line") if isinstance(for_each, dict) else None
     if not name:
         return True
-    parents = models.SyncLine.objects.filter(name=str(name))
+    parents = visible(models.SyncLine).filter(name=str(name))
     return any(may_view_records(request, parent) for parent in parents)
 
 

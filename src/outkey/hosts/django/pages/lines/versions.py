@@ -17,6 +17,7 @@ from outkey.hosts.django.pages.access import (
     require,
     rights_of,
     user_of,
+    visible,
 )
 from outkey.hosts.django.pages.lines.form import number_in
 from outkey.hosts.django.pages.shell import page
@@ -31,7 +32,7 @@ from outkey.sync.engine.forms.unsaved_lines import WithLine
 def version_page(request: HttpRequest, record: int, number: int) -> HttpResponse:
     """Compare a version with the line as it is saved, and restore it."""
     require(request, Permission.VIEW_LINE)
-    row = get_object_or_404(models.SyncLine, pk=record)
+    row = get_object_or_404(visible(models.SyncLine), pk=record)
     application = installation()
     versions = application.registry.line_versions(row.name)
     version = next((known for known in versions if known.number == number), None)

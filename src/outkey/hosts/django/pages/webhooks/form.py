@@ -20,6 +20,7 @@ from outkey.hosts.django.pages.access import (
     require,
     rights_of,
     user_of,
+    visible,
 )
 from outkey.hosts.django.pages.shell import configuration_names, page
 from outkey.hosts.django.pages.webhooks.pages import changes_of, stored_at, url_of
@@ -216,6 +217,6 @@ def secret_help(stored: StoredWebhook | None, key: str) -> str:
 
 def _names_of_lines(chosen: str) -> list[str]:
     """Return the sync lines that can be chosen, and the one that is chosen."""
-    rows = models.SyncLine.objects.filter(sync__isnull=False).order_by("name")
+    rows = visible(models.SyncLine).filter(sync__isnull=False).order_by("name")
     names = list(rows.values_list("name", flat=True)[:OFFERED_LINES])
     return names if chosen in {"", *names} else [chosen, *names]

@@ -22,6 +22,7 @@ from outkey.hosts.django.pages.access import (
     may,
     offered_url,
     require,
+    visible,
 )
 from outkey.hosts.django.pages.shell import message_of, page
 from outkey.webhooks.core.inbox.health import WebhookState
@@ -153,9 +154,9 @@ def offer_page(request: HttpRequest) -> HttpResponse:
         Permission.CHANGE_WEBHOOK,
         Permission.SET_SECRET,
     )
-    if request.method != "POST":
-        return HttpResponseRedirect(url_of(request.GET.get("name", "")))
     stored = stored_at(request.GET.get("name", ""))
+    if request.method != "POST":
+        return HttpResponseRedirect(url_of(stored.name))
     offered = changes_of(request).view_offer(stored.name)
     response = show_webhook(request, offered.reveal())
     response["Cache-Control"] = "no-store"
@@ -301,7 +302,7 @@ def endpoint_of(request: HttpRequest, stored: StoredWebhook) -> str:
 
 def line_url(request: HttpRequest, name: str) -> str:
     """Return the page of a sync line, if there is one that the user may see."""
-    row = models.SyncLine.objects.filter(name=name).first() if name else None
+    row = visible(models.SyncLine).filter(name=name).first() if name else None
     if row is None or not may(request, Permission.VIEW_LINE):
         return ""
     return reverse("admin:outkey_syncline_change", args=[row.pk])
