@@ -24,9 +24,8 @@ def _callback_view(section: admin.ModelAdmin) -> View:  # type: ignore[type-arg]
     """
     from outkey.hosts.django.pages.configurations.tokens import callback
     from outkey.hosts.django.pages.limits import within_limits
-    from outkey.hosts.django.pages.shell import errors_as_page
 
-    view = within_limits("outkey_oauth2_callback", errors_as_page(callback))
+    view = within_limits("outkey_oauth2_callback", callback)
 
     def show(request: HttpRequest, record: UUID) -> HttpResponseBase:
         if not section.admin_site.has_permission(request):
@@ -48,12 +47,11 @@ class Section(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run
         """Return our views under the names that the admin links to."""
         from outkey.hosts.django.pages.limits import within_limits
         from outkey.hosts.django.pages.routes import PAGES
-        from outkey.hosts.django.pages.shell import errors_as_page
 
         urls = []
         for route, view, short_name in PAGES[self.model]:
             name = f"outkey_{short_name}"
-            shown = within_limits(name, in_time_zone(errors_as_page(view)))
+            shown = in_time_zone(within_limits(name, view))
             urls.append(path(route, self.admin_site.admin_view(shown), name=name))
         return urls
 

@@ -29,6 +29,7 @@ __all__ = (
     "administration_for",
     "editor_for",
     "installation",
+    "is_sealed",
     "may",
     "offered_references",
     "offered_url",
@@ -90,6 +91,11 @@ def seen_by(request: HttpRequest) -> Application:
     application = limited(whole, reach)
     setattr(request, _SEEN, (user, application))
     return application
+
+
+def is_sealed() -> bool:
+    """Whether stored secrets cannot be opened; reads nothing of the user."""
+    return installed.installation().keys.is_sealed()
 
 
 def reach_of(request: HttpRequest) -> Reach:

@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from outkey.hosts.django.pages.access import page_of_user, reach_of
+from outkey.hosts.django.pages.shell import errors_as_page
 
 View = Callable[..., HttpResponseBase]
 # About the whole installation, and refused: keys, tables with their rows, users and
@@ -100,13 +101,22 @@ FOR_LIMITED = frozenset(
 
 
 def within_limits(name: str, view: View) -> View:
-    """Return a page that shows what its user sees, or responds with 403."""
+    """Return a page that shows what its user sees, or responds with 403.
+
+    An error of outkey is shown as a page, also where the limit cannot be read.
+    """
+
+    @errors_as_page
+    def show_permitted(
+        request: HttpRequest, *args: object, **kwargs: object
+    ) -> HttpResponseBase:
+        refuse_page(request, name)
+        return view(request, *args, **kwargs)
 
     @wraps(view)
     def show(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        refuse_page(request, name)
         with page_of_user(request):
-            return view(request, *args, **kwargs)
+            return show_permitted(request, *args, **kwargs)
 
     return show
 

@@ -31,6 +31,7 @@ from outkey.foundation.core.text import Text
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     installation,
+    is_sealed,
     visible,
 )
 from outkey.hosts.django.pages.posted_text import refuse_nul
@@ -56,7 +57,7 @@ def page(
     """Render a page inside the admin site."""
     frame = {
         **admin.site.each_context(request),
-        "sealed": installation().keys.is_sealed(),
+        "sealed": is_sealed(),
         "on_hold": is_on_hold(),
     }
     return render(request, template, {**frame, **context}, status=status)

@@ -17,6 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
+from outkey.foundation.core.errors import HostError, StorageUnavailable
 from outkey.hosts.server.web.navigation import first_url
 
 TEMPLATE = "outkey_server/error.html"
@@ -124,7 +125,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     reference = secrets.token_hex(4)
     failure = sys.exc_info()[1]
     _log.error("error %s: %s %s", reference, request.method, request.path)
-    if isinstance(failure, DatabaseFailure):
+    if isinstance(failure, DatabaseFailure | StorageUnavailable):
         context = {
             "title": _("The database does not respond"),
             "text": _("Nothing was changed. The page works again when it does."),
@@ -159,7 +160,7 @@ def _page_in_layout(
         if context.get("offers_first_page"):
             frame["first_page"] = first_url(request)
         html = render_to_string(TEMPLATE, {**frame, **context}, request)
-    except DatabaseFailure:
+    except (DatabaseFailure, HostError):  # the limit of a user is read too
         return _plain_page(context, status=status)
     return HttpResponse(html, status=status)
 

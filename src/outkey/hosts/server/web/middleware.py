@@ -18,8 +18,6 @@ from django.urls import resolve
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.request_id import current_request_id
-from outkey.hosts.django.pages.access import page_of_user
-from outkey.hosts.django.pages.limits import FOR_LIMITED, refuse_page
 from outkey.hosts.django.pages.posted_text import refuse_nul
 from outkey.hosts.django.translation import translate_text
 from outkey.sending.core.request.addresses import counted_part
@@ -285,6 +283,8 @@ class LimitsMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Let pages and errors have what the user sees."""
+        from outkey.hosts.django.pages.access import page_of_user
+
         with page_of_user(request):
             return self._get_response(request)
 
@@ -299,6 +299,8 @@ class LimitsMiddleware:
         match = request.resolver_match
         if match is None or (match.url_name is None and _is_for_all(match.route)):
             return
+        from outkey.hosts.django.pages.limits import FOR_LIMITED, refuse_page
+
         name = match.url_name or ""
         if name not in FOR_LIMITED and request.user.is_authenticated:
             refuse_page(request, name)
