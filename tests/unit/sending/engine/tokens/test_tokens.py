@@ -1191,9 +1191,8 @@ def test_the_tokens_themselves_are_known_to_who_must_mask_them() -> None:
 
 def test_what_people_do_with_a_token_is_recorded_first() -> None:
     fake = world(Provider(), **REVOKING)
-    administration = Administration(
-        memory_registry(), fake.secrets, fake.audit, "tester"
-    )  # type: ignore[arg-type]
+    registry = memory_registry([fake.sender.configurations.get("acme")])
+    administration = Administration(registry, fake.secrets, fake.audit, "tester")  # type: ignore[arg-type]
     administration.token(fake.sender, "acme", Tag.TOKEN_RENEWED).renew()
     assert (
         administration.token(fake.sender, "acme", Tag.TOKEN_REVOKED).status().state
