@@ -235,7 +235,7 @@ def _record_row(record: Mapping[str, object]) -> tuple[str, ...]:
     return (
         record_time(record),
         text("tag").partition(":")[2].replace(":", " ").replace("_", " "),
-        text("configuration"),
+        " / ".join(filter(None, (text("configuration"), text("connection")))),
         outcome.strip(),
         " ".join(filter(None, details)),
     )
