@@ -113,6 +113,7 @@ def test_a_list_has_the_connections_by_id_in_pages(books: Operator) -> None:
     text = books("connection", "list", "books")
     assert "acme.1" in text
     assert "north" in text
+    assert " UTC" in books("connection", "list", "books", "--utc")
 
 
 @pytest.mark.parametrize(
@@ -263,6 +264,9 @@ def test_what_each_account_has_is_no_finding_about_the_configuration(
     fields = {finding["field"] for finding in findings}
     assert fields == {"header:X-App-Key", "limits.requests_per_minute"} & fields
     assert "header:X-App-Key" in fields
+    operator.enter("app-key", "secret", "set", "books", "header:X-App-Key")
+    findings = operator.enter(document, "apply", "-")["findings"]
+    assert not [each for each in findings if each["level"] == "error"]
 
 
 def test_the_configuration_shows_its_mode(books: Operator) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from outkey.administration.engine.editing.connections import MOST_LISTED, VARIABLES
+from outkey.foundation.core.moments import parse_iso
 from outkey.hosts.cli.declaring import Commands
 from outkey.hosts.cli.input import split_variables
 from outkey.hosts.cli.printing.output import (
@@ -17,7 +18,7 @@ from outkey.hosts.cli.printing.output import (
     print_table,
 )
 from outkey.hosts.cli.printing.presenters import secret_text
-from outkey.hosts.cli.printing.times import with_local_times
+from outkey.hosts.cli.printing.times import time_text
 from outkey.hosts.cli.session import AsJson, Name, Yes, open_application
 from outkey.hosts.command_host import administration_of
 from outkey.sending.core.connections.connection import (
@@ -57,14 +58,9 @@ Settings = Annotated[
 connections_app = Commands(
     help="Manage the accounts under a configuration: one for each customer."
 )
-_COLUMNS = {
-    "Connection": "id",
-    "State": "state",
-    "Owner": "owner",
-    "Created": "created_at",
-    "Connected": "connected_at",
-    "Last used": "last_used_at",
-}
+_TEXTS = ("id", "state", "owner")
+_MOMENTS = ("created_at", "connected_at", "last_used_at")
+_COLUMNS = ("Connection", "State", "Owner", "Created", "Connected", "Last used")
 _STATES = {
     ConnectionState.NEW: "new: it has not had all that it needs",
     ConnectionState.WORKING: "working",
@@ -130,7 +126,7 @@ def list_connections(  # noqa: PLR0913 - the options of a paged list
     elif rows:
         print_table(_COLUMNS, map(_list_row, rows))
         if len(rows) == limit:
-            print_line(f"There may be more: --after {rows[-1]['id']}")
+            print_line(f"For those that follow, add: --after {rows[-1]['id']}")
     else:
         print_line(
             "There is no such connection. Create one with: outkey connection create"
@@ -140,10 +136,14 @@ def list_connections(  # noqa: PLR0913 - the options of a paged list
 
 def _list_row(facts: Mapping[str, object]) -> list[str]:
     """Return a connection for the list."""
-    texts = [str(facts[key] or "") for key in _COLUMNS.values()]
-    return [
-        with_local_times(text).replace("needs_person", "needs person") for text in texts
-    ]
+    names = [str(facts[key]).replace("needs_person", "needs person") for key in _TEXTS]
+    return names + [_time_of(facts[key]) for key in _MOMENTS]
+
+
+def _time_of(moment: object) -> str:
+    """Return a moment of the facts in the zone that times are printed in."""
+    parsed = parse_iso(str(moment or ""))
+    return time_text(parsed.timestamp()) if parsed else ""
 
 
 @connections_app.command("show")
@@ -259,9 +259,12 @@ def _rows_of(
     yield "configuration", str(facts["configuration"])
     state = _STATES[ConnectionState(str(facts["state"]))]
     yield "state", _PAUSED.get(str(facts["paused_because"]), state)
-    for key in ("owner", "username", "created_at", "connected_at", "last_used_at"):
+    for key in ("owner", "username"):
         if facts[key]:
-            yield key, with_local_times(str(facts[key]))
+            yield key, str(facts[key])
+    for key in _MOMENTS:
+        if facts[key]:
+            yield key.replace("_at", ""), _time_of(facts[key])
     variables = facts["variables"]
     assert isinstance(variables, dict)  # noqa: S101 - for the type checker
     for variable, value in variables.items():
@@ -273,5 +276,5 @@ def _rows_of(
     token = facts["token"]
     if isinstance(token, dict):
         yield "token", str(token["state"])
-        if token["expires_at"]:
-            yield "token expires at", with_local_times(str(token["expires_at"]))
+        if token.get("expires_at"):
+            yield "token expires", _time_of(token["expires_at"])
