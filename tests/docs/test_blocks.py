@@ -303,6 +303,13 @@ def prepare_rotation(shell: Shell) -> None:
     shell.stdin["outkey secret stage acme token"] = "spar-next-token"
 
 
+def prepare_connections(shell: Shell) -> None:
+    """Enter the tokens of two customers."""
+    tokens = {"acme": "spar-token", "globex": "spar-next-token"}
+    for name, token in tokens.items():
+        shell.stdin[f"outkey secret set books token --connection {name}"] = token
+
+
 def prepare_script(shell: Shell) -> None:
     (block,) = (
         block
@@ -345,6 +352,7 @@ def prepare_table(shell: Shell) -> None:
 PREPARED: dict[str, Callable[[Shell], None]] = {
     "docs/guide/aws.md": prepare_aws,
     "docs/guide/command-line.md": prepare_command_line,
+    "docs/guide/connections.md": prepare_connections,
     "docs/guide/data-protection.md": prepare_users,
     "docs/guide/drill.md": prepare_acme,
     "docs/guide/http-api.md": prepare_acme,
@@ -524,8 +532,9 @@ def accept(whole: str, folder: Path) -> None:
     names = [name for name in tomllib.loads(whole)["configuration"] if name != "acme"]
     name = next(iter([*read.get("configuration", ()), *names]))
     with outkey.load(file, tokens=MemoryTokens(time.time)) as gateway:
-        findings = gateway.test(name).findings
-    assert findings[0].id in {"E-secret_missing", "E-backend_unknown"}
+        report = gateway.test(name)
+    if report.cause != "connection_missing":
+        assert report.findings[0].id in {"E-secret_missing", "E-backend_unknown"}
 
 
 def test_the_sql_of_a_page_runs(shell: Shell) -> None:
