@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from outkey.foundation.core.toml.text import section_lines, toml_key
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.text import configuration_lines
+from outkey.sending.core.connections.drafts import connection_lines
 from outkey.sync.core.databases.section import OtherDatabase, database_table
 from outkey.sync.core.line.line import SyncLine
 from outkey.sync.core.line.section import sync_line_lines
@@ -22,9 +23,14 @@ def render(
     databases: Iterable[OtherDatabase] = (),
     pairs: Iterable[Pair] = (),
     webhooks: Iterable[StoredWebhook] = (),
+    connections: Iterable[Configuration] = (),
 ) -> str:
-    """Return the document that describes these configurations and lines."""
+    """Return the document that describes these configurations and lines.
+
+    The connections are configurations with an account.
+    """
     parts = [configuration_lines(configuration) for configuration in configurations]
+    parts += [connection_lines(connection) for connection in connections]
     parts += [
         section_lines(f"database.{database.name}", database_table(database))
         for database in databases

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from outkey.foundation.core.errors import (
     ConfigError,
     UnknownConnection,
-    VariableMissing,
-    repeated,
 )
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.configuration.checks import refuse_without_connections
-from outkey.sending.core.configuration.configuration import known_names
-from outkey.sending.core.configuration.connect_settings import CLIENT_ID
-from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.connections.account import with_account
 from outkey.sending.core.connections.connection import (
     Connection,
     ConnectionQuery,
 )
+from outkey.sending.core.connections.entered_facts import (
+    check_facts,
+    refuse_unusable_values,
+)
 from outkey.sending.core.connections.facts import account_facts
 from outkey.sending.core.connections.ids import check_connection_id
-from outkey.sending.core.connections.variables import check_variable, variable_field
 from outkey.sending.core.vault.voucher import CONNECTION
 
 if TYPE_CHECKING:
@@ -36,9 +34,6 @@ if TYPE_CHECKING:
     from outkey.sending.engine.exchange.sender import Sender
 
 MOST_LISTED = 10_000
-VARIABLES = "variables"
-# What a user may change, with the field that says which values it may have.
-_CHECKED = {"username": "username", "client_id": "oauth2.client_id", "owner": "owner"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +85,9 @@ class ConnectionAdministration:
             id=check_connection_id(connection),
             configuration=configuration.record,
             created_at=self.clock.now(),
-            **self._checked(configuration, facts),
+            **check_facts(configuration, facts),
         )
-        _refuse_unusable_values(configuration, made)
+        refuse_unusable_values(with_account(configuration, made, {}))
         self._note(Tag.CONNECTION_CREATED, with_account(configuration, made, {}))
         registry = self.administration.registry
         with registry.transaction():
@@ -109,14 +104,14 @@ class ConnectionAdministration:
         seen = self.current(name, connection)
         assert seen.connection is not None  # noqa: S101 - for the type checker
         unconnected = seen.unconnected or seen
-        checked = self._checked(unconnected, facts)
+        checked = check_facts(unconnected, facts)
         if "variables" in checked:
             checked["variables"] = {
                 **seen.connection.variables,
                 **checked["variables"],
             }
         made = replace(seen.connection, **checked)
-        _refuse_unusable_values(unconnected, made)
+        refuse_unusable_values(with_account(unconnected, made, {}))
         if made == seen.connection:
             return False
         changed = [
@@ -163,26 +158,6 @@ class ConnectionAdministration:
         refuse_without_connections(configuration)
         return configuration
 
-    @staticmethod
-    def _checked(
-        configuration: Configuration, facts: Mapping[str, object]
-    ) -> dict[str, Any]:
-        """Return the facts as they are stored, or refuse one."""
-        if CLIENT_ID in facts and CLIENT_ID not in configuration.connect.own:
-            raise ConfigError(
-                Text("the client is the configuration's"),
-                hint=Text("Name client_id under Own client (connect.own) first."),
-                field=CLIENT_ID,
-            )
-        checked: dict[str, Any] = {
-            name: str(BY_PATH[_CHECKED[name]].parse(value, place=name))
-            for name, value in facts.items()
-            if name != VARIABLES
-        }
-        if VARIABLES in facts:
-            checked[VARIABLES] = _checked_variables(configuration, facts[VARIABLES])
-        return checked
-
     def _change(
         self, tag: Tag, seen: Configuration, made: Connection, *fields: str
     ) -> None:
@@ -202,25 +177,3 @@ class ConnectionAdministration:
                 connection=account.connection_id,
             )
         )
-
-
-def _checked_variables(configuration: Configuration, values: object) -> dict[str, str]:
-    """Return values of declared variables, or refuse one."""
-    if not isinstance(values, Mapping):
-        raise ConfigError(Text("must be texts by name"), field=VARIABLES)
-    declared = configuration.connect.variables
-    for name in values:
-        if name not in declared:
-            raise ConfigError(
-                Text("there is no such variable"),
-                hint=known_names(sorted(declared)),
-                field=variable_field(str(name)),
-            )
-    return {name: check_variable(name, value) for name, value in values.items()}
-
-
-def _refuse_unusable_values(configuration: Configuration, made: Connection) -> None:
-    """Refuse values that lead elsewhere; those that are missing may follow later."""
-    error = with_account(configuration, made, {}).variable_error
-    if error is not None and not isinstance(error, VariableMissing):
-        raise repeated(error)

@@ -215,7 +215,7 @@ def read_fields(
             )
         field = BY_PATH[path]
         if field.kind is Kind.SECRET:
-            references[field.secret_name] = _read_reference(value, path)
+            references[field.secret_name] = read_reference(value, path)
         elif field.kind is not Kind.ROWS:
             values[path] = value
     return values, references
@@ -309,7 +309,7 @@ def _read_row(
             field=f"{place}.reference",
         )
     if reference is not None:
-        references[row.secret_field] = _read_reference(reference, f"{place}.reference")
+        references[row.secret_field] = read_reference(reference, f"{place}.reference")
     if row.secret and value is not None and PLACEHOLDER not in value:
         if reference is not None:
             raise ConfigError(
@@ -325,7 +325,7 @@ def _read_row(
     return row
 
 
-def _read_reference(value: object, path: str) -> Reference:
+def read_reference(value: object, path: str) -> Reference:
     """Return the reference to a secret."""
     if not isinstance(value, str):
         raise ConfigError(Text("must be a reference such as env:NAME"), field=path)

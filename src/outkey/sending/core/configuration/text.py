@@ -76,7 +76,7 @@ def _row_lines(row: CustomRow, configuration: Configuration) -> Iterator[str]:
         yield f"value = {toml_value(row.value)}"
     if row.secret:
         state = configuration.secrets.get(row.secret_field)
-        yield from _secret_line("reference" if row.value else "value", state)
+        yield from secret_line("reference" if row.value else "value", state)
     yield f"secret = {toml_value(row.secret)}"
 
 
@@ -87,10 +87,10 @@ def secret_lines(configuration: Configuration, prefix: str) -> Iterator[str]:
         is_here = field.secret and field.path == prefix + field.key
         if is_here and not field.is_refused(settings):
             state = configuration.secrets.get(field.secret_name)
-            yield from _secret_line(field.key, state)
+            yield from secret_line(field.key, state)
 
 
-def _secret_line(key: str, state: SecretState | None) -> Iterator[str]:
+def secret_line(key: str, state: SecretState | None) -> Iterator[str]:
     """Yield the reference of a secret, or a comment about a stored one."""
     if state is None:
         return
