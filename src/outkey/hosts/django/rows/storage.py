@@ -23,7 +23,12 @@ from outkey.foundation.core.text import Text
 from outkey.hosts.django import models
 from outkey.hosts.django.rows.columns import as_bytes, optional_bytes
 from outkey.hosts.django.rows.database import DjangoDatabase
-from outkey.hosts.django.rows.raw_sql import execute, insert_row, wrap_errors_of_methods
+from outkey.hosts.django.rows.raw_sql import (
+    execute,
+    insert_new,
+    insert_row,
+    wrap_errors_of_methods,
+)
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.health import Health, Summary
 from outkey.sending.core.configuration.rows import ConfigurationRow
@@ -632,6 +637,9 @@ def _delete_with_marks(stored: QuerySet[Any], lines: QuerySet[models.SyncLine]) 
 
 def insert(row: Model) -> bool:
     """Insert a row, and return whether no other row has its unique columns."""
+    if insert_new(row):
+        return True
+    # A row has its columns, or a trigger ignores what is written.
     try:
         with transaction.atomic():
             insert_row(row)
