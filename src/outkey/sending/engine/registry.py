@@ -8,6 +8,7 @@ here, once for every host.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from uuid import UUID, uuid4
 
 from outkey.foundation.core.errors import (
@@ -68,6 +69,8 @@ FRESH_SECONDS = 0.1
 LOAD_TRIES = 10  # another process may save a configuration while it is read
 HEALTH_TRIES = 50  # another process may write the same row at the same moment
 MOST_CACHED = 2000
+READ_AT_ONCE = 500  # connections
+NO_SECRETS: Mapping[str, SecretState] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -218,19 +221,22 @@ class ConfigurationRegistry:
         }
         new_record = record or uuid4().hex
         row = new_row(replace(configuration, secrets=references), new_record)
-        versions = (
-            secret_version(row.record, field, state, label=SecretLabel.CURRENT)
-            for field, state in references.items()
-        )
         with self.transaction():
             if not self._storage.configurations.swap(None, row):
                 raise configuration_exists()
-            self._apply((None, version) for version in versions)
+            self._add_current(row.record, references)
         return replace(
             configuration,
             record=row.record,
             version=row.version,
             revision=row.revision,
+        )
+
+    def _add_current(self, record: str, references: Mapping[str, SecretState]) -> None:
+        """Store the references of a new row, which need not be opened first."""
+        self._apply(
+            (None, secret_version(record, field, state, label=SecretLabel.CURRENT))
+            for field, state in references.items()
         )
 
     def _refuse_used_record(self, record: str) -> None:
@@ -294,24 +300,46 @@ class ConfigurationRegistry:
         """Return the rows of some connections, by id; opens no secret."""
         return self._storage.configurations.connections(configuration.record, query)
 
+    def each_connection(self, configuration: Configuration) -> Iterator[Configuration]:
+        """Yield a configuration with each of its accounts, by id; opens no secret."""
+        query = ConnectionQuery(limit=READ_AT_ONCE)
+        while rows := self.connections(configuration, query):
+            yield from self._load(rows)
+            query = query._replace(after=parse_account_name(rows[-1].name)[1])
+
     def add_connection(
-        self, unconnected: Configuration, connection: Connection
-    ) -> Configuration:
-        """Store a new connection without secrets, or raise EditConflict."""
+        self,
+        unconnected: Configuration,
+        connection: Connection,
+        references: Mapping[str, SecretState] = NO_SECRETS,
+    ) -> str:
+        """Store a new connection with its references, or raise EditConflict.
+
+        Returns the name that it is stored under. Like every new secret it is complete
+        when it is vouched for, in the same transaction.
+        """
         record = connection_record(uuid4().hex, connection.configuration, connection.id)
-        row = new_connection_row(unconnected, connection, record, {})
+        row = new_connection_row(unconnected, connection, record, references)
         if not self._storage.configurations.swap(None, row):
             raise EditConflict(
                 Text("there is a connection with this id already"), field="connection"
             )
-        return row.configuration({}, unconnected=unconnected)
+        self._add_current(record, references)
+        return row.name
 
-    def put_connection(self, seen: Configuration, connection: Connection) -> None:
-        """Store changed facts of a connection, or raise EditConflict."""
+    def put_connection(
+        self,
+        seen: Configuration,
+        connection: Connection,
+        references: Mapping[str, SecretState] = NO_SECRETS,
+    ) -> None:
+        """Store changed facts and references of a connection, or raise EditConflict."""
         with self.transaction():
             row = self._row(seen.account, lock=True)
             if (row.record, row.version) != (seen.record, seen.version):
                 raise EditConflict
+            for field, state in references.items():
+                self.put_reference(seen, field, state)
             states = current_states(self._storage.secrets.read([row.record]))
             unconnected = self._unconnected(row)
             assert unconnected is not None  # noqa: S101 - of a connection

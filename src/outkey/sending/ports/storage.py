@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -156,6 +156,11 @@ class SecretStore(Secrets, Protocol):
         `moves` secrets between sets of credentials, no ciphertext may be another one
         than before: SecretUnreadable.
         """
+
+    def vouch_each(
+        self, changes: Iterable[tuple[Configuration, Collection[str]]]
+    ) -> None:
+        """Vouch for what a save has changed of each of several configurations."""
 
 
 class TokenRows(Protocol):

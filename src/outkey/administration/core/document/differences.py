@@ -22,6 +22,8 @@ from outkey.sending.core.configuration.placeholders import (
     is_secret_parameter,
 )
 from outkey.sending.core.configuration.secret_state import SecretState
+from outkey.sending.core.connections.entered_facts import FACTS
+from outkey.sending.core.connections.variables import variable_field
 from outkey.sync.core.databases.section import OtherDatabase, database_table
 from outkey.sync.core.line.history import compared_values
 from outkey.sync.core.line.line import SyncLine
@@ -38,7 +40,7 @@ _PARAMETER = re.compile(r"([?&])([\w.-]+)=([^&#\s]*)")
 class SectionDifference:
     """A created or updated entry, with its fields that differ from the stored one."""
 
-    section: str  # configuration, line, database, pair or webhook
+    section: str  # configuration, connection, line, database, pair or webhook
     name: str
     is_new: bool
     fields: tuple[FieldChange, ...]
@@ -87,6 +89,43 @@ def configuration_difference(
         row_changes(stored, made),
     )
     return SectionDifference("configuration", made.name, stored is None, tuple(changes))
+
+
+def connection_difference(
+    name: str, stored: Configuration | None, made: Configuration
+) -> SectionDifference:
+    """Return the differences between two versions of a connection."""
+    facts = table_changes(_connection_facts(stored), _connection_facts(made))
+    secrets = table_changes(
+        _account_secrets(stored, made), _account_secrets(made, stored)
+    )
+    changes = (*map(_without_credential, facts), *secrets)
+    return SectionDifference("connection", name, stored is None, changes)
+
+
+def _connection_facts(configuration: Configuration | None) -> dict[str, object]:
+    """Return the facts and variables of a connection, to be compared."""
+    connection = configuration.connection if configuration else None
+    if connection is None:
+        return {}
+    facts = {name: getattr(connection, name) for name in FACTS}
+    variables = {
+        variable_field(name): value for name, value in connection.variables.items()
+    }
+    return {name: value for name, value in facts.items() if value} | variables
+
+
+def _account_secrets(
+    configuration: Configuration | None, other: Configuration | None
+) -> dict[str, object]:
+    """Return how each secret of an account is stored, to be compared."""
+    if configuration is None:
+        return {}
+    return {
+        name: secret_text(name, configuration, other)
+        for name in configuration.secrets
+        if configuration.is_of_account(name)
+    }
 
 
 def _without_credential(change: FieldChange) -> FieldChange:

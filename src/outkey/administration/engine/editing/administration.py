@@ -274,13 +274,13 @@ class Administration:
             self.registry.note_secrets_changed(saved.account)
         # Seal what this save decided (`sending.core.vault.voucher`), so that a change
         # which was made in the database without outkey is noticed.
-        unconfirmed = self._unconfirmed_facts(change.stored) - change.destinations()
+        unconfirmed = self.unconfirmed_facts(change.stored) - change.destinations()
         facts = change.facts() - unconfirmed
         # Without a change the voucher stays too: caches would not read another one.
         if facts:
             self.vouch(saved.account, facts)
 
-    def _unconfirmed_facts(self, stored: Configuration | None) -> set[str]:
+    def unconfirmed_facts(self, stored: Configuration | None) -> set[str]:
         """Return the facts that a save must not vouch for: outkey did not save them.
 
         They are a script or settings in the database, which a save takes over. Only a

@@ -13,7 +13,21 @@ from outkey.administration.core.document.removals import (
 )
 from outkey.administration.core.policy.blocking import refuse_blocked
 from outkey.administration.engine.editing.administration import Administration
+from outkey.administration.engine.editing.applied_connections import (
+    SAVED_AT_ONCE,
+    ConnectionChange,
+    compare_connections,
+    connection_findings,
+    names_by_outcome,
+    refuse_references,
+    save_connections,
+)
 from outkey.administration.engine.editing.changes import ConfigurationChange
+from outkey.administration.engine.editing.references import (
+    replaced_values,
+    states_to_keep,
+    unresolved_finding,
+)
 from outkey.foundation.core.errors import (
     BackendUnavailable,
     ConfigError,
@@ -33,13 +47,11 @@ from outkey.foundation.ports.expressions import PathCompiler
 from outkey.sending.core.configuration.checks import (
     KEYS_NOT_NAMED,
     REFERENCE_REPLACES_VALUE,
-    REFERENCE_UNRESOLVED,
     configuration_findings,
     refuse_unsavable,
 )
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.drafts import naming
-from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.configuration.secret_values import refuse_control_characters
 from outkey.sending.core.request.assembly import SecretOpener
 from outkey.sending.engine.exchange.scripts import prove_examples
@@ -67,7 +79,6 @@ ENTERED_LATER = frozenset(
     f"E-{kind.code}"
     for kind in (SecretMissing, SecretRebindRequired, BackendUnavailable)
 )
-SAVED_AT_ONCE = 100
 Named = TypeVar("Named", Configuration, SyncLine, OtherDatabase, Pair, Webhook)
 
 
@@ -106,6 +117,7 @@ class Applied:
     databases: Mapping[str, tuple[str, ...]]
     pairs: Mapping[str, tuple[str, ...]]
     webhooks: Mapping[str, tuple[str, ...]]
+    connections: Mapping[str, tuple[str, ...]]
     findings: tuple[tuple[str, Finding], ...]
     differences: "tuple[SectionDifference, ...]" = ()
 
@@ -136,10 +148,12 @@ def apply(  # noqa: PLR0913 - a document is about all of these
     changes, unresolved = _compare_configurations(administration, context, document)
     for change in changes:
         check(change)
+    registry = administration.registry
+    connections = compare_connections(registry, context, document, changes)
     _refuse_references(administration, document, changes)
+    refuse_references(administration, connections)
     for database in document.databases:
         check_database(database)
-    registry = administration.registry
     refuse_stray_lines(registry, document)
     made = [change.made for change in changes]
     administration.refuse_lines(made, document.lines)
@@ -156,6 +170,9 @@ def apply(  # noqa: PLR0913 - a document is about all of these
         if not replaces:
             _refuse_removals_of_lines(removals)
         _save_configurations(administration, changes, progress)
+        save_connections(
+            administration, connections, now=context.clock.now(), progress=progress
+        )
         _save_rest(administration, settings, compared)
     return Applied(
         **_names_by_outcome([(change.stored, change.made) for change in changes]),
@@ -163,14 +180,20 @@ def apply(  # noqa: PLR0913 - a document is about all of these
         databases=_names_by_outcome(compared.databases),
         pairs=_names_by_outcome(compared.pairs),
         webhooks=_names_by_outcome(compared.webhooks),
+        connections=names_by_outcome(connections),
         findings=(
             *unresolved,
             *compared.findings,
             *(() if replaces else _removal_findings(removals)),
-            *_replaced_values(changes),
+            *(
+                (change.made.name, finding)
+                for change in changes
+                for finding in replaced_values(change.stored, change.made)
+            ),
             *_document_findings(context, changes),
+            *connection_findings(context, connections),
         ),
-        differences=tuple(_document_differences(changes, compared)),
+        differences=tuple(_document_differences(changes, compared, connections)),
     )
 
 
@@ -201,9 +224,9 @@ def _compare_configurations(
             changes.append(ConfigurationChange(None, draft.configuration()))
             continue
         after = draft.merged(before)
-        states = _states_to_keep(context, before, after)
+        states = states_to_keep(context, before, after)
         unresolved += [
-            (draft.name, _unresolved_finding(field, after.secrets[field].reference))
+            (draft.name, unresolved_finding(field, after.secrets[field].reference))
             for field in states
         ]
         after = replace(after, secrets={**after.secrets, **states})
@@ -270,7 +293,7 @@ def _webhook_secret_findings(
             continue
         place = f"webhook.{new.name}.{name}"
         if name in kept_secrets:
-            yield _unresolved_finding(place, reference)
+            yield unresolved_finding(place, reference)
         else:
             yield REFERENCE_REPLACES_VALUE.finding(place)
     made = without_references(new, kept_secrets)
@@ -299,11 +322,14 @@ def _webhook_settings_findings(
 
 
 def _document_differences(
-    changes: Iterable[ConfigurationChange], compared: ComparedDocument
+    changes: Iterable[ConfigurationChange],
+    compared: ComparedDocument,
+    connections: Iterable[ConnectionChange],
 ) -> "Iterator[SectionDifference]":
     """Yield the created and updated entries, field by field."""
     from outkey.administration.core.document.differences import (  # noqa: PLC0415 - sending never needs it
         configuration_difference,
+        connection_difference,
         database_difference,
         line_difference,
         pair_difference,
@@ -312,6 +338,9 @@ def _document_differences(
 
     pairs = [(change.stored, change.made) for change in changes]
     yield from _differences_of(pairs, configuration_difference)
+    for change in connections:
+        if change.is_changed:
+            yield connection_difference(change.name, change.stored, change.made)
     yield from _differences_of(compared.databases, database_difference)
     yield from _differences_of(compared.lines, line_difference)
     yield from _differences_of(compared.pairs, pair_difference)
@@ -330,11 +359,6 @@ def _differences_of(
     for before, made in pairs:
         if before != made:
             yield difference(before, made)
-
-
-def _unresolved_finding(field: str, reference: object) -> Finding:
-    """Return the finding about a reference that must not replace a stored secret."""
-    return REFERENCE_UNRESOLVED.finding(field, reference=str(reference))
 
 
 def _refuse_unfit_settings(
@@ -431,40 +455,6 @@ def stored_line(registry: Registry, line: SyncLine) -> SyncLine | None:
         return None
     except ConfigError:
         return replace(line, configuration="")
-
-
-def _states_to_keep(
-    context: SendContext, stored: Configuration, made: Configuration
-) -> dict[str, SecretState]:
-    """Return the stored values that a document would replace by nothing.
-
-    The reference that it names cannot be read, so that no request could be sent. One
-    in the place of another reference is taken over: the process that sends may have
-    variables that this one lacks.
-    """
-    states = {}
-    for field, state in made.secrets.items():
-        before = stored.secrets.get(field)
-        is_value = before is not None and before.reference is None
-        if before is None or not is_value or state.reference is None:
-            continue
-        try:
-            context.secrets.open(replace(made, record=""), field)
-        except (SecretMissing, BackendUnavailable):
-            states[field] = before
-    return states
-
-
-def _replaced_values(
-    changes: Iterable[ConfigurationChange],
-) -> Iterator[tuple[str, Finding]]:
-    """Yield a finding for each reference that replaces a value that a user entered."""
-    for change in changes:
-        before = change.stored.secrets if change.stored else {}
-        for field, state in change.made.secrets.items():
-            is_value = field in before and before[field].reference is None
-            if is_value and state.reference is not None:
-                yield change.made.name, REFERENCE_REPLACES_VALUE.finding(field)
 
 
 def _document_removals(

@@ -91,9 +91,9 @@ class ConnectionAdministration:
         self._note(Tag.CONNECTION_CREATED, with_account(configuration, made, {}))
         registry = self.administration.registry
         with registry.transaction():
-            added = registry.add_connection(configuration, made)
-            self.administration.vouch(added.account, {CONNECTION})
-            registry.note_secrets_changed(added.account)
+            account = registry.add_connection(configuration, made)
+            self.administration.vouch(account, {CONNECTION})
+            registry.note_secrets_changed(account)
         return registry.connected(name, connection)
 
     def update(self, name: str, connection: str, facts: Mapping[str, object]) -> bool:

@@ -99,7 +99,8 @@ def apply(
         if error := warnings_error(findings):
             _print_strict_error(error, findings, as_json=as_json)
             return exit_code_of(error)
-    with progress_bar("applying", len(document.drafts)) as advance:
+    accounts = sum(map(len, document.connections.values()))
+    with progress_bar("applying", len(document.drafts) + accounts) as advance:
         applied = application.apply(
             administration,
             document,

@@ -41,6 +41,7 @@ def _applied_facts(
     """Return the changes of a document as JSON for programs."""
     return {
         **_names_of_configurations(applied),
+        "connections": applied.connections,
         "lines": applied.lines,
         "databases": applied.databases,
         "pairs": applied.pairs,
@@ -69,6 +70,7 @@ def _applied_lines(applied: "Applied", *, dry_run: bool) -> Iterator[tuple[str, 
     differences = {(item.section, item.name): item for item in applied.differences}
     sections = {
         "configuration": _names_of_configurations(applied),
+        "connection": applied.connections,
         "line": applied.lines,
         "database": applied.databases,
         "pair": applied.pairs,

@@ -277,15 +277,32 @@ class StoredSecrets:
         *,
         moves: bool = False,
     ) -> None:
-        """Vouch for what a save has changed, besides what is vouched for already.
+        voucher = self._voucher_after(configuration, changed, moves=moves)
+        self._store_vouchers([(configuration, voucher)])
 
-        The previous voucher is deleted, so that it cannot be restored.
-        """
+    def vouch_each(
+        self, changes: Iterable[tuple[Configuration, Collection[str]]]
+    ) -> None:
+        self._store_vouchers(
+            [
+                (configuration, self._voucher_after(configuration, changed))
+                for configuration, changed in changes
+            ]
+        )
+
+    def _voucher_after(
+        self,
+        configuration: Configuration,
+        changed: Collection[str],
+        *,
+        moves: bool = False,
+    ) -> Voucher:
+        """Return what is vouched for after a change, besides what is already."""
         record = configuration.record
         ciphertexts = {
             name: _ciphertext_id(version.sealed)
             for name, state in configuration.secrets.items()
-            if name in changed
+            if name in changed and state.reference is None
             for version in self._storage.secrets.read([record], name)
             if version.place.version == state.version and version.sealed
         }
@@ -294,17 +311,34 @@ class StoredSecrets:
             ciphertexts |= self._ciphertexts_of_sets(configuration)
         if moves:
             _refuse_replaced(configuration, voucher, ciphertexts)
-        voucher = voucher.after_save(configuration, changed, ciphertexts)
+        return voucher.after_save(configuration, changed, ciphertexts)
+
+    def _store_vouchers(
+        self, vouchers: Collection[tuple[Configuration, Voucher]]
+    ) -> None:
+        """Seal and store vouchers.
+
+        Previous ones are deleted, so that they cannot be restored.
+        """
+        ring = self._keys.fresh()
+        records = [configuration.record for configuration, _ in vouchers]
+        with self._storage.database.transaction():
+            stored = self._storage.secrets.read(records, VOUCHER_FIELD)
+            self._apply(delete_all(stored))
+            for configuration, voucher in vouchers:
+                place = self._next_place(configuration)
+                sealed = seal(voucher.text(), place, ring)
+                self._apply([(None, SecretVersion(place, sealed=sealed))])
+                self._note_version(place)
+
+    def _next_place(self, configuration: Configuration) -> Place:
+        """Return the place of a configuration's next voucher."""
         before = configuration.voucher
         version = max(
-            before.place.version if before else 0, self._newest_version(record)
+            before.place.version if before else 0,
+            self._newest_version(configuration.record),
         )
-        place = voucher_place(record, version + 1)
-        sealed = seal(voucher.text(), place, self._keys.fresh())
-        with self._storage.database.transaction():
-            self._apply(delete_all(self._storage.secrets.read([record], VOUCHER_FIELD)))
-            self._apply([(None, SecretVersion(place, sealed=sealed))])
-            self._note_version(place)
+        return voucher_place(configuration.record, version + 1)
 
     def _ciphertexts_of_sets(self, configuration: Configuration) -> dict[str, str]:
         sets = configuration.sets

@@ -312,6 +312,7 @@ def new_connection_row(
     secrets: Mapping[str, SecretState],
 ) -> ConfigurationRow:
     """Return the row of a connection that is stored for the first time."""
+    made = with_account(unconnected, connection, secrets)
     return ConfigurationRow(
         record=record,
         name=account_name(connection.configuration, connection.id),
@@ -319,8 +320,8 @@ def new_connection_row(
         revision=1,
         settings={},
         headers=(),
-        health=Health().after_change(with_account(unconnected, connection, secrets)),
-        connection=connection,
+        health=Health().after_change(made),
+        connection=replace(connection, connected_at=_complete_since(made, connection)),
     )
 
 

@@ -230,9 +230,8 @@ def test_a_variable_that_leads_elsewhere_is_refused() -> None:
     [configuration.books.connect.variables]
     instance_url = "entered"
     """
-    table = (
-        '[configuration.books.connection.acme]\nvariables = {{ instance_url = "{}" }}'
-    )
+    acme_table = "[configuration.books.connection.acme]"
+    table = acme_table + '\nvariables = {{ instance_url = "{}" }}'
     (acme,) = connected(read(table.format("https://eu.books.example"), settings))
     assert acme.base_url == "https://eu.books.example/v2"
     with pytest.raises(EgressDenied):
