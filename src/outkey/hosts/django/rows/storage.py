@@ -604,6 +604,8 @@ def insert_configuration(row: ConfigurationRow) -> bool:
     """Insert a row with its headers, and return whether its name was free."""
     columns = columns_of(row)
     stored = models.Configuration(id=_id_of(row.record), **columns)
+    if not row.headers:  # of connections there may be thousands
+        return insert(stored)
     with transaction.atomic():
         if not insert(stored):
             return False
