@@ -91,6 +91,7 @@ def test_programs_read_the_same_changes(shop: Terminal) -> None:
         "created",
         "updated",
         "unchanged",
+        "connections",
         "lines",
         "databases",
         "pairs",
@@ -238,3 +239,50 @@ def test_deleting_names_the_lines_and_what_needs_them(shop: Terminal) -> None:
     assert shop("webhook", "delete", "orders", "--yes").code == 0
     deleted = shop("delete", "shop", "--yes")
     assert deleted.out == "deleted: shop, the sync line orders (no runs)\n"
+
+
+CONNECTIONS = """
+[configuration.books]
+base_url = "https://api.books.example"
+authentication_type = "bearer"
+connections = "optional"
+[configuration.books.connection."acme:1"]
+owner = "north"
+token = "env:ACME_TOKEN"
+variables = { region = "eu1" }
+[configuration.books.connection."acme:2"]
+"""
+
+
+def test_connections_are_applied_and_exported_where_they_are_asked_for(
+    outkey: Terminal, copied_home: HomeOf
+) -> None:
+    def make(run: Terminal) -> None:
+        done = run("apply", "-", "--json", stdin=CONNECTIONS).json
+        assert done["connections"]["created"] == ["books/acme:1", "books/acme:2"]
+
+    run = copied_home(outkey, "connections", make)
+    assert "acme" not in run("export").out
+    text = run("export", "books", "--connections").out
+    assert 'token = "env:ACME_TOKEN"' in text
+    applied = run("apply", "-", stdin=text).out
+    assert "unchanged: connection books/acme:1\n" in applied
+    assert "created" not in applied
+    assert "updated" not in applied
+    changed = text.replace("eu1", "us1")
+    assert (
+        "updated: connection books/acme:1\n  variables.region  eu1 → us1\n"
+        in run("apply", "-", stdin=changed).out
+    )
+
+
+def test_a_literal_secret_of_a_connection_is_refused_with_its_field(
+    outkey: Terminal,
+) -> None:
+    text = CONNECTIONS.replace("env:ACME_TOKEN", "hunter2")
+    done = outkey("apply", "-", "--json", stdin=text)
+    assert done.code == 2
+    assert done.json["error"]["code"] == "configuration"
+    assert done.json["error"]["field"] == "connection.acme:1.token"
+    assert "hunter2" not in done.out + done.err
+    assert outkey("list", "--json").json == []

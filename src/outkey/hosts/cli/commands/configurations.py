@@ -201,10 +201,16 @@ def export(
             help="The configurations. Without a name, everything is written."
         ),
     ] = None,
+    *,
+    connections: Annotated[
+        bool,
+        typer.Option("--connections", help="Write their connections as well."),
+    ] = False,
 ) -> None:
     """Write configurations as a TOML document.
 
-    References are written as they are, and stored secrets as comments.
+    References are written as they are, and stored secrets as comments. Connections are
+    left out without --connections.
     """
     from outkey.administration.core.document.export import render
 
@@ -216,7 +222,12 @@ def export(
     actor = administration_of(application).actor
     application.audit.note(
         *(
-            Change(Tag.CONFIGURATION_EXPORTED, actor, configuration.name)
+            Change(
+                Tag.CONFIGURATION_EXPORTED,
+                actor,
+                configuration.name,
+                ("connection",) if connections else (),
+            )
             for configuration in chosen
         )
     )
@@ -225,7 +236,14 @@ def export(
     databases = () if names else settings.databases().values()
     pairs = () if names else settings.pairs().values()
     webhooks = () if names else application.webhooks.stored().values()
-    print_line(render(chosen, lines, databases, pairs, webhooks).rstrip("\n"))
+    accounts = (
+        account
+        for configuration in chosen
+        if connections
+        for account in registry.each_connection(configuration)
+    )
+    document = render(chosen, lines, databases, pairs, webhooks, accounts)
+    print_line(document.rstrip("\n"))
     if not names:
         # A document without them must not pass for a complete one.
         warn_unreadable(map(str, application.odd_rows()))
