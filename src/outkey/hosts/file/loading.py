@@ -58,7 +58,7 @@ def from_text(text: str, *, tokens: Tokens | None = None) -> Gateway:
 
 def _sender_of(document: Document, tokens: Tokens | None = None) -> Sender:
     """Return a sender with the configurations of a document."""
-    configurations = [draft.configuration() for draft in document.drafts]
+    configurations = document.configurations()
     refuse_stray_lines(document)
     if tokens is None:
         _refuse_consent(configurations)

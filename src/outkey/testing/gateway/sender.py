@@ -155,7 +155,7 @@ def fake_sender(
 def read_configurations(path: Path) -> MemoryConfigurations:
     """Return the configurations and sync lines of a TOML document."""
     document = parse_document(path.read_text("utf-8"))
-    configurations = [draft.configuration() for draft in document.drafts]
+    configurations = document.configurations()
     owners = {line.name: line.configuration for line in document.lines}
     return FakeConfigurations(map(_without_network, configurations), owners)
 

@@ -1,0 +1,133 @@
+"""Connections of a document that `outkey.load` reads, against a real server."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from outkey import Gateway
+from outkey.foundation.core.errors import (
+    ConfigError,
+    ConnectionMissing,
+    ConnectionPaused,
+    SecretMissing,
+    UnknownConnection,
+)
+from outkey.hosts.file.loading import from_text
+from outkey.testing import FakeGateway
+from third_host.test_connections import DOCUMENT, Server
+
+ACCOUNTS = """
+[configuration.books.connection."acme:1"]
+username = "ann"
+password = "env:ANN_PASSWORD"
+[configuration.books.connection."acme:2"]
+username = "bob"
+password = "env:BOB_PASSWORD"
+[configuration.books.connection.new]
+username = "erp"
+"""
+
+
+def document(url: str, mode: str = "required") -> str:
+    text = DOCUMENT.format(url=url, mode=mode) + ACCOUNTS
+    own = 'username = "erp"\npassword = "env:ERP_PASSWORD"\nconnections'
+    text = text.replace('username = "erp"\nconnections', own)
+    return text.replace("secret = true", 'value = "env:APP_KEY"')
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("APP_KEY", "app-key")
+    monkeypatch.setenv("ERP_PASSWORD", "of-erp")
+    monkeypatch.setenv("ANN_PASSWORD", "of-ann")
+    monkeypatch.setenv("BOB_PASSWORD", "of-bob")
+    made = Server()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def gateway(server: Server) -> Iterator[Gateway]:
+    made = from_text(document(server.url))
+    yield made
+    made.close()
+
+
+def send(gateway: Gateway, connection: str | None) -> int:
+    return gateway.send("books", "GET", "/", connection=connection).status
+
+
+def test_each_account_of_a_document_sends_its_own_credentials(
+    gateway: Gateway, server: Server
+) -> None:
+    assert send(gateway, "acme:1") == send(gateway, "acme:2") == 200
+    assert server.accepted == ["ann", "bob"]
+    assert gateway.test("books", connection="acme:2").ok
+
+
+def test_what_a_document_does_not_have_is_not_sent(
+    gateway: Gateway, server: Server
+) -> None:
+    with pytest.raises(ConnectionMissing):
+        send(gateway, None)
+    with pytest.raises(UnknownConnection):
+        send(gateway, "acme:3")
+    with pytest.raises(SecretMissing):
+        send(gateway, "new")
+    assert server.requests == 0
+
+
+def test_without_a_connection_the_configuration_may_send_its_own(
+    server: Server,
+) -> None:
+    gateway = from_text(document(server.url, "optional"))
+    assert send(gateway, None) == send(gateway, "acme:1") == 200
+    assert server.accepted == ["erp", "ann"]
+    gateway.close()
+
+
+def test_refusals_pause_one_account_of_a_document_alone(
+    gateway: Gateway, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANN_PASSWORD", "wrong")
+    for _ in range(5):
+        assert send(gateway, "acme:1") == 401
+    with pytest.raises(ConnectionPaused):
+        send(gateway, "acme:1")
+    assert server.requests == 5
+    assert send(gateway, "acme:2") == 200
+
+
+def test_a_refresh_token_of_an_account_could_not_be_stored() -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_text("""
+        [configuration.books]
+        base_url = "https://books.example"
+        authentication_type = "bearer"
+        token_source = "oauth2"
+        connections = "required"
+        [configuration.books.oauth2]
+        grant = "authorization_code"
+        authorization_url = "https://books.example/authorize"
+        token_url = "https://books.example/token"
+        client_id = "erp"
+        [configuration.books.connection.acme]
+        refresh_token = "env:A"
+        """)
+    assert caught.value.field == "oauth2.grant"
+
+
+def test_a_fake_gateway_knows_the_accounts_of_a_document(tmp_path: Path) -> None:
+    file = tmp_path / "books.toml"
+    file.write_text(document("https://books.example"), "utf-8")
+    fake = FakeGateway(document=file)
+    fake.on("books", "GET", "/", connection="acme:1").respond(json="ann")
+    fake.on("books", "GET", "/", connection="acme:2").respond(json="bob")
+    assert fake.send("books", "GET", "/", connection="acme:2").json() == "bob"
+    assert fake.send("books", "GET", "/", connection="acme:1").json() == "ann"
+    assert len(fake.assert_sent("books", connection="acme:1")) == 1
+    with pytest.raises(UnknownConnection):
+        fake.send("books", "GET", "/", connection="acme:3")
+    with pytest.raises(ConnectionMissing):
+        fake.send("books", "GET", "/")
