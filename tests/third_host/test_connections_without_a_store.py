@@ -1,9 +1,11 @@
 """Connections of a document that `outkey.load` reads, against a real server."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
+import requests
 
 from outkey import Gateway
 from outkey.foundation.core.errors import (
@@ -14,6 +16,8 @@ from outkey.foundation.core.errors import (
     UnknownConnection,
 )
 from outkey.hosts.file.loading import from_text
+from outkey.integrations.httpx import OutkeyAuth as HttpxAuth
+from outkey.integrations.requests import OutkeyAuth as RequestsAuth
 from outkey.testing import FakeGateway
 from third_host.test_connections import DOCUMENT, Server
 
@@ -116,6 +120,35 @@ def test_a_refresh_token_of_an_account_could_not_be_stored() -> None:
         refresh_token = "env:A"
         """)
     assert caught.value.field == "oauth2.grant"
+
+
+def with_httpx(gateway: Gateway, url: str, connection: str | None) -> int:
+    auth = HttpxAuth(gateway, "books", connection=connection)
+    return httpx.get(f"{url}/", auth=auth).status_code
+
+
+def with_requests(gateway: Gateway, url: str, connection: str | None) -> int:
+    auth = RequestsAuth(gateway, "books", connection=connection)
+    return requests.get(f"{url}/", auth=auth, timeout=10).status_code
+
+
+@pytest.mark.parametrize("get", [with_httpx, with_requests])
+def test_another_client_sends_for_an_account(
+    gateway: Gateway,
+    server: Server,
+    get: Callable[[Gateway, str, str | None], int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert get(gateway, server.url, "acme:2") == 200
+    assert server.accepted == ["bob"]
+    with pytest.raises(ConnectionMissing):
+        get(gateway, server.url, None)
+    monkeypatch.setenv("ANN_PASSWORD", "wrong")
+    for _ in range(5):
+        assert get(gateway, server.url, "acme:1") == 401
+    with pytest.raises(ConnectionPaused):
+        get(gateway, server.url, "acme:1")
+    assert get(gateway, server.url, "acme:2") == 200
 
 
 def test_a_fake_gateway_knows_the_accounts_of_a_document(tmp_path: Path) -> None:

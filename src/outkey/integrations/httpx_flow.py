@@ -32,9 +32,11 @@ class OneHopFlow:
         configuration: str,
         *,
         subject_token: str | Secret | None = None,
+        connection: str | None = None,
     ) -> None:
         self._gateway = gateway
         self._configuration = configuration
+        self._connection = connection  # the account, where there are several
         self._subject = subject_of(subject_token)  # of a configuration for users
 
     def auth_flow(
@@ -80,6 +82,7 @@ class OneHopFlow:
             body=body_of(request),
             rejected=rejected,
             subject_token=self._subject,
+            connection=self._connection,
         )
 
     def _send(

@@ -33,9 +33,11 @@ class OutkeyAuth(AuthBase):
         configuration: str,
         *,
         subject_token: str | Secret | None = None,
+        connection: str | None = None,
     ) -> None:
         self._gateway = gateway
         self._configuration = configuration
+        self._connection = connection  # the account, where there are several
         self._subject = subject_of(subject_token)  # of a configuration for users
         self._rejected: Loan | None = None
 
@@ -59,6 +61,7 @@ class OutkeyAuth(AuthBase):
             body=body_of(request),
             rejected=rejected,
             subject_token=self._subject,
+            connection=self._connection,
         )
         for name, value, _ in loan.headers:
             if isinstance(value, Secret):
