@@ -1,5 +1,6 @@
 """Connections of a document that `outkey.load` reads, against a real server."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from outkey.foundation.core.errors import (
 from outkey.hosts.file.loading import from_text
 from outkey.integrations.httpx import OutkeyAuth as HttpxAuth
 from outkey.integrations.requests import OutkeyAuth as RequestsAuth
-from outkey.testing import FakeGateway
+from outkey.testing import FakeGateway, UnexpectedRequest
 from third_host.test_connections import DOCUMENT, Server
 
 ACCOUNTS = """
@@ -164,3 +165,52 @@ def test_a_fake_gateway_knows_the_accounts_of_a_document(tmp_path: Path) -> None
         fake.send("books", "GET", "/", connection="acme:3")
     with pytest.raises(ConnectionMissing):
         fake.send("books", "GET", "/")
+
+
+def test_a_recording_has_the_account_of_each_exchange(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    file = tmp_path / "books.json"
+    with FakeGateway.record(gateway, file) as recorded:
+        assert send(recorded, "acme:1") == send(recorded, "acme:2") == 200
+    text = file.read_text("utf-8")
+    assert "of-ann" not in text
+    exchanges = json.loads(text)["exchanges"]
+    accounts = [exchange["request"]["connection"] for exchange in exchanges]
+    assert accounts == ["acme:1", "acme:2"]
+    replay = FakeGateway.replay(file)
+    assert send(replay, "acme:2") == 200
+    with pytest.raises(UnexpectedRequest, match="connection acme:2"):
+        send(replay, "acme:2")
+    with pytest.raises(UnexpectedRequest):
+        send(replay, "acme:3")
+
+
+def test_a_recorded_secret_of_an_account_is_masked_where_the_api_repeats_it(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    file = tmp_path / "books.json"
+    with FakeGateway.record(gateway, file) as recorded:
+        recorded.send(
+            "books", "POST", "/", connection="acme:1", json={"note": "of-ann of-bob"}
+        )
+    text = file.read_text("utf-8")
+    assert "of-ann" not in text
+    assert "of-bob" in text
+    assert FakeGateway.replay(file).send(
+        "books", "POST", "/", connection="acme:1", json={"note": "of-ann of-bob"}
+    )
+
+
+def test_what_was_recorded_without_an_account_is_not_replayed_for_one(
+    server: Server, tmp_path: Path
+) -> None:
+    file = tmp_path / "books.json"
+    gateway = from_text(document(server.url, "optional"))
+    with FakeGateway.record(gateway, file) as recorded:
+        send(recorded, None)
+    gateway.close()
+    replay = FakeGateway.replay(file)
+    with pytest.raises(UnexpectedRequest):
+        send(replay, "acme:1")
+    assert send(replay, None) == 200

@@ -1,7 +1,8 @@
 """Recordings: exchanges with a real API as a readable JSON file, without secrets.
 
     {"outkey_recording": 1, "exchanges": [
-      {"request": {"configuration", "method", "path", "params", "headers", BODY},
+      {"request": {"configuration", "connection", "method", "path", "params", "headers",
+                   BODY},
        "response": {"status", "headers", "cause", "remedy", BODY}},
       {"request": {…},
        "error": {"type", "message", "hint", "field", "reason", "said", "pause"}}]}
@@ -27,7 +28,7 @@ from outkey.foundation.core.text import as_text
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.message import Response, ResponseHeaders
 from outkey.sending.core.request.sent_secrets import credentials_in
-from outkey.sending.engine.exchange.calls import SendOptions
+from outkey.sending.engine.exchange.calls import SendOptions, find_account
 from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
 from outkey.sending.engine.gateway import Gateway, threads_of
 from outkey.sending.engine.wire.off_loop import off_loop
@@ -57,7 +58,9 @@ _VOLATILE = frozenset(
 )
 _BODY_KINDS = ("json", "form", "text", "base64")
 # Not searched: the name of a configuration may be its password too, as in many tests.
-_OWN_NAMES = frozenset({"configuration", "method", "cause", "remedy", "type"})
+_OWN_NAMES = frozenset(
+    {"configuration", "connection", "method", "cause", "remedy", "type"}
+)
 _MASKED_LAST = (
     ("response", _BODY_KINDS),
     ("response", ("headers",)),
@@ -147,8 +150,11 @@ class RecordingGateway(Gateway):
     ) -> None:
         if exchange is None:
             return
+        request = exchange.request
         self._note_secrets(
-            self._sender.configurations.get(exchange.request.configuration)
+            find_account(
+                self._sender.configurations, request.configuration, request.connection
+            )
         )
         if isinstance(result, OutkeyError):
             exchange.error = result
@@ -210,6 +216,7 @@ def _request_facts(request: FakeRequest, known: KnownSecrets) -> Facts:
     )
     facts = {
         "configuration": request.configuration,
+        "connection": request.connection,
         "method": request.method,
         "path": known.masked_text(masked_path(request.path)),
         "params": known.masked_value(masked_parameters(request.params)),
@@ -373,6 +380,7 @@ def read_request(facts: Facts, *, compare_body: bool) -> RequestPattern:
     assert isinstance(params, dict)
     return RequestPattern(
         configuration=facts["configuration"],
+        connection=facts.get("connection"),
         method=facts["method"],
         path=path,
         params=params,

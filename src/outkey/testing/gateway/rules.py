@@ -49,7 +49,8 @@ class RequestPattern:
     headers: Mapping[str, str] | None = None
     where: Callable[[FakeRequest], bool] | None = None
     connection: str | None = None
-    # Whether a request may have no other parameters than these.
+    # Whether a request may have no other parameters than these, and no connection
+    # where none is named.
     is_exact: bool = False
 
     def mismatches(self, request: FakeRequest) -> list[str]:
@@ -63,7 +64,7 @@ class RequestPattern:
     def _differences(self, request: FakeRequest) -> Iterator[str]:
         if self.configuration not in {None, request.configuration}:
             yield f"the configuration is {request.configuration}"
-        if self.connection not in {None, request.connection}:
+        if self._has_other_connection(request):
             yield f"the connection is {request.connection}"
         if self.method not in {None, request.method}:
             yield f"the method is {request.method}"
@@ -77,6 +78,10 @@ class RequestPattern:
                 yield f"the header {name} is missing"
             elif value != request.headers[name]:
                 yield f"the header {name} is {request.headers[name]!r}"
+
+    def _has_other_connection(self, request: FakeRequest) -> bool:
+        is_compared = self.is_exact or self.connection is not None
+        return is_compared and self.connection != request.connection
 
     def _has_path(self, path: str) -> bool:
         if isinstance(self.path, re.Pattern):
@@ -106,6 +111,8 @@ class RequestPattern:
         return " ".join(words) + "".join(f", {part}" for part in self._details())
 
     def _details(self) -> Iterator[str]:
+        if self.connection is not None:
+            yield f"connection {self.connection}"
         if self.params:
             yield f"params {dict(self.params)}"
         if self.content is not None:
@@ -297,6 +304,8 @@ def request_text(request: FakeRequest) -> str:
     """Return a request in words."""
     target = request.path + (f"?{request.query}" if request.query else "")
     text = f"{request.configuration} {request.method} {target}"
+    if request.connection is not None:
+        text += f", connection {request.connection}"
     if request.body:
         text += f", {_body_text(request.content)}"
     own = {
