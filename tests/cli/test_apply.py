@@ -246,6 +246,8 @@ CONNECTIONS = """
 base_url = "https://api.books.example"
 authentication_type = "bearer"
 connections = "optional"
+[configuration.books.connect.variables]
+region = "entered"
 [configuration.books.connection."acme:1"]
 owner = "north"
 token = "env:ACME_TOKEN"
