@@ -7,7 +7,7 @@ import pytest
 
 from outkey.administration.core.document.document import parse_document
 from outkey.administration.core.document.export import render
-from outkey.administration.engine.editing.applying import Applied
+from outkey.administration.engine.editing.applying import Applied, warnings_error
 from outkey.foundation.core.errors import (
     BackendUnknown,
     ConfigError,
@@ -284,6 +284,19 @@ def test_a_document_confirms_nothing_that_was_changed_outside(
     with pytest.raises(SecretUnreadable):
         books.send("acme:1")
     assert server.requests == 0
+
+
+def test_a_required_connection_is_nothing_that_a_configuration_lacks(
+    books: Books,
+) -> None:
+    applied = apply(books, ACME)
+    assert warnings_error(applied.findings) is None
+    configuration = books.application.registry.get("books")
+    ids = {finding.id for finding in books.application.findings(configuration)}
+    assert not {"E-connection_missing", "E-secret_missing", "W002"} & ids
+    books.administration.clear_secret("books", "header:X-App-Key")
+    (finding,) = books.application.findings(books.administration.current("books"))
+    assert (finding.id, finding.field) == ("E-secret_missing", "header:X-App-Key")
 
 
 def test_an_account_that_somebody_made_meanwhile_is_not_replaced(

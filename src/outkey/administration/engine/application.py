@@ -290,7 +290,7 @@ class Application:
         """Return the findings about a configuration; no external store is asked."""
         from outkey.sending.core.configuration.checks import (  # noqa: PLC0415
             ANY_SECRET,
-            configuration_findings,
+            findings_for_any_account,
         )
 
         context = self.sender.context
@@ -303,7 +303,7 @@ class Application:
             context.refuse_reference(reference, name)
             return ANY_SECRET
 
-        return configuration_findings(configuration, open_here, now=self.clock.now())
+        return findings_for_any_account(configuration, open_here, now=self.clock.now())
 
     def sealing_error(self) -> OutkeyError | None:
         """Return why stored secrets cannot be opened; None if they can."""

@@ -30,7 +30,7 @@ from outkey.sending.adapters.tokens.signer_jose import JoseSigner
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.sending.core.audit.chain import AuditStream, ChainMark, ChainRow, facts_of
 from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal
-from outkey.sending.core.configuration.checks import configuration_findings
+from outkey.sending.core.configuration.checks import findings_for_any_account
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
 from outkey.sending.core.request.message import Peer, Request, Response, Route
@@ -549,7 +549,7 @@ class FakeWorld:
         """Return the findings about a configuration."""
         configuration = self.ports.configurations.get(name)
         secret = self.sender.context.opener(configuration)
-        return configuration_findings(configuration, secret, now=self.clock.now())
+        return findings_for_any_account(configuration, secret, now=self.clock.now())
 
 
 def fake_gateway(

@@ -47,7 +47,7 @@ from outkey.foundation.ports.expressions import PathCompiler
 from outkey.sending.core.configuration.checks import (
     KEYS_NOT_NAMED,
     REFERENCE_REPLACES_VALUE,
-    configuration_findings,
+    findings_for_any_account,
     refuse_unsavable,
 )
 from outkey.sending.core.configuration.configuration import Configuration
@@ -553,7 +553,7 @@ def _document_findings(
     """
     now = context.clock.now()
     for change in changes:
-        for finding in configuration_findings(
+        for finding in findings_for_any_account(
             change.made, _secret_opener(context, change), now=now
         ):
             is_entered_later = finding.id in ENTERED_LATER

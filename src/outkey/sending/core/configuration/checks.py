@@ -7,6 +7,7 @@ part that stops saving.
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from urllib.parse import parse_qsl
@@ -62,9 +63,11 @@ from outkey.sending.core.configuration.placeholders import (
     is_secret_value,
 )
 from outkey.sending.core.configuration.query_credentials import paired_passwords
+from outkey.sending.core.connections.account import with_account
 from outkey.sending.core.connections.connect_checks import (
     refuse_unusable_connections,
 )
+from outkey.sending.core.connections.connection import Connection
 from outkey.sending.core.connections.variables import missing_variable
 from outkey.sending.core.login.checks import in_braces, refuse_unusable_login
 from outkey.sending.core.login.requests import login_request
@@ -514,6 +517,26 @@ def configuration_findings(
             *_secret_findings(configuration, secret),
         ]
     )
+
+
+def findings_for_any_account(
+    configuration: Configuration, secret: SecretOpener, *, now: float
+) -> list[Finding]:
+    """Return what is worth knowing about a configuration, whatever account is used.
+
+    Where a connection is required, what each account has itself is nothing that the
+    configuration lacks.
+    """
+    is_required = configuration.connections is Connections.REQUIRED
+    if not is_required or configuration.connection is not None:
+        return configuration_findings(configuration, secret, now=now)
+    anyone = Connection("any", configuration.record, username="any")
+    account = replace(with_account(configuration, anyone, {}), variable_error=None)
+
+    def open_shared(name: str) -> Secret:
+        return ANY_SECRET if configuration.is_of_account(name) else secret(name)
+
+    return configuration_findings(account, open_shared, now=now)
 
 
 def _error_findings(
