@@ -262,6 +262,8 @@ def test_connections_are_applied_and_exported_where_they_are_asked_for(
     def make(run: Terminal) -> None:
         done = run("apply", "-", "--json", stdin=CONNECTIONS).json
         assert done["connections"]["created"] == ["books/acme:1", "books/acme:2"]
+        hints = {each["field"]: each["hint"] for each in done["findings"]}
+        assert "outkey secret set" not in hints["connection.acme:1.token"]
 
     run = copied_home(outkey, "connections", make)
     assert "acme" not in run("export").out

@@ -18,7 +18,7 @@ from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.connections.connection import Connection, account_name
-from outkey.sending.core.connections.drafts import ConnectionDraft
+from outkey.sending.core.connections.drafts import SECTION, ConnectionDraft
 from outkey.sending.core.connections.entered_facts import FACTS
 from outkey.sending.core.vault.voucher import CONNECTION, vouchable_facts
 from outkey.sending.engine.registry import READ_AT_ONCE
@@ -138,6 +138,11 @@ def connection_findings(
         for finding in findings:
             field = f"{change.draft.place}{finding.field}"
             yield change.draft.configuration, replace(finding, field=field)
+
+
+def is_about_connection(finding: Finding) -> bool:
+    """Whether a finding about a document has the place of a connection there."""
+    return (finding.field or "").startswith(f"{SECTION}.")
 
 
 def _unread_references(

@@ -80,6 +80,9 @@ def apply(
     secret.
     """
     from outkey.administration.core.document.document import parse_document
+    from outkey.administration.engine.editing.applied_connections import (
+        is_about_connection,
+    )
     from outkey.administration.engine.editing.applying import warnings_error
 
     application = open_application()
@@ -109,7 +112,7 @@ def apply(
             progress=advance,
         )
     findings = [
-        (name, with_command(name, finding))
+        (name, finding if is_about_connection(finding) else with_command(name, finding))
         for name, finding in (*applied.findings, *application.lines.findings(document))
     ]
     print_applied(applied, findings, dry_run=dry_run, as_json=as_json)
