@@ -454,3 +454,26 @@ def test_another_origin_needs_the_secret_again(
     variable_books.set_password("acme:1", "of-ann")
     assert variable_books.send("acme:1") == 200
     other.close()
+
+
+@pytest.mark.parametrize("swap", ["user name", "owner"])
+def test_no_change_of_an_account_confirms_what_was_changed_outside(
+    books: Books, server: Server, swap: str
+) -> None:
+    for statement in SWAPS[swap].split(";"):
+        books.execute(statement)
+    fresh = open_application(books.home)
+    accounts = fresh.connections(fresh.administration("tests"))
+    accounts.pause("books", "acme:1")
+    accounts.resume("books", "acme:1")
+    accounts.update("books", "acme:1", {"owner": "south"})
+    with pytest.raises(SecretUnreadable):
+        fresh.gateway.send("books", "GET", "/", connection="acme:1")
+    assert server.requests == 0
+    seen = accounts.current("books", "acme:1")
+    fresh.administration("tests").confirm(seen)
+    assert fresh.gateway.send("books", "GET", "/", connection="acme:1").status in {
+        200,
+        401,
+    }
+    fresh.gateway.close()

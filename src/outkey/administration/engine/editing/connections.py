@@ -165,7 +165,9 @@ class ConnectionAdministration:
         registry = self.administration.registry
         with registry.transaction():
             registry.put_connection(seen, made)
-            self.administration.vouch(seen.account, {CONNECTION})
+            # Not for what was changed outside of outkey: only a user can confirm that.
+            if CONNECTION not in self.administration.unconfirmed_facts(seen):
+                self.administration.vouch(seen.account, {CONNECTION})
 
     def _note(self, tag: Tag, account: Configuration, *fields: str) -> None:
         self.administration.audit.note(
