@@ -34,6 +34,8 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.administration.core.presets.presets import Preset, PresetMethod
     from outkey.administration.engine.access.api_tokens import ApiTokens
     from outkey.administration.engine.access.user_owners import UserOwners
+    from outkey.administration.engine.connecting.linking import LinkAdministration
+    from outkey.administration.engine.connecting.links import ConnectLinks
     from outkey.administration.engine.editing.administration import Administration
     from outkey.administration.engine.editing.applying import Applied
     from outkey.administration.engine.editing.changes import (
@@ -197,7 +199,22 @@ class Application:
             ConnectionAdministration,
         )
 
-        return ConnectionAdministration(administration, self.clock)
+        return ConnectionAdministration(administration, self.clock, self.connect_links)
+
+    @property
+    def connect_links(self) -> ConnectLinks:
+        """The links that accounts are connected by."""
+        from outkey.administration.engine.connecting.links import ConnectLinks  # noqa: PLC0415
+
+        return ConnectLinks(self.states, self.database)
+
+    def linking(self, administration: Administration) -> LinkAdministration:
+        """Return what makes connect links, for the actor."""
+        from outkey.administration.engine.connecting.linking import LinkAdministration  # noqa: PLC0415
+
+        return LinkAdministration(
+            self.connections(administration), self.connect_links, self.public_url
+        )
 
     def key_administration(self, administration: Administration) -> KeyAdministration:
         """Return the key rotation actions."""

@@ -20,6 +20,8 @@ class StateKind(StrEnum):
     API_TOKEN = "api_token"  # noqa: S105 - of the HTTP interface, by its hash
     API_TOKEN_NAME = "api_token_name"  # noqa: S105 - the hash of a token, by its name
     BASELINE = "baseline"  # what is usual for a configuration
+    CONNECT_LINK = "connect_link"  # of a connection, the newest, by its configuration
+    CONNECT_LINK_HASH = "connect_link_hash"  # whose link it is, by its hash
     DATABASE = "database"  # another database that tables can be in, by its name
     HOLD = "hold"  # a restored installation that was not resumed yet
     HOOK_ACTIVITY = "hook_activity"  # how often deliveries come, by their endpoint

@@ -116,6 +116,15 @@ SHAPES: Mapping[StateKind, Shape] = {
         "hours": list_of(pair_of(is_count, is_count)),
         "refused": is_count,
     },
+    StateKind.CONNECT_LINK: {
+        "digest": is_text,
+        "expires_at": is_time,
+        "made_by": is_text,
+        "return_url": is_text,
+        "allow_other_account": is_flag,
+        "failed": is_count,
+    },
+    StateKind.CONNECT_LINK_HASH: {"link": is_text, "expires_at": is_time},
     StateKind.DATABASE: {},
     StateKind.HOLD: {},
     StateKind.HOOK_ACTIVITY: {

@@ -20,6 +20,8 @@ SENTENCES: dict[str, Text] = {
     Tag.CONNECTION_PAUSED: Text("paused the connection"),
     Tag.CONNECTION_RESUMED: Text("resumed the connection"),
     Tag.CONNECTION_REMOVED: Text("deleted the connection"),
+    Tag.CONNECTION_LINKED: Text("made a link to connect the connection"),
+    Tag.CONNECTION_CONNECTED: Text("connected the connection"),
     Tag.LINE_SAVED: Text("saved the sync line"),
     Tag.LINE_RENAMED: Text("renamed the sync line"),
     Tag.LINE_REMOVED: Text("deleted the sync line"),

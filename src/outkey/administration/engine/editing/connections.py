@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from outkey.administration.engine.connecting.links import link_key
 from outkey.foundation.core.errors import (
     ConfigError,
     UnknownConnection,
@@ -27,6 +28,7 @@ from outkey.sending.core.connections.ids import check_connection_id
 from outkey.sending.core.vault.voucher import CONNECTION
 
 if TYPE_CHECKING:
+    from outkey.administration.engine.connecting.links import ConnectLinks
     from outkey.administration.engine.editing.administration import Administration
     from outkey.foundation.ports.clock import Clock
     from outkey.sending.core.configuration.configuration import Configuration
@@ -42,6 +44,7 @@ class ConnectionAdministration:
 
     administration: Administration
     clock: Clock
+    links: ConnectLinks
 
     def page(self, name: str, query: ConnectionQuery) -> list[ConfigurationRow]:
         """Return the rows of some connections of a configuration, by id."""
@@ -151,6 +154,8 @@ class ConnectionAdministration:
         with registry.transaction():
             if self.administration.tokens is not None:
                 self.administration.tokens.delete_beside(seen)
+            assert seen.connection is not None  # noqa: S101 - for the type checker
+            self.links.remove(link_key(seen.connection.configuration, connection))
             registry.remove(seen.account)
 
     def _configuration(self, name: str) -> Configuration:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.administration.engine.editing.connections import MOST_LISTED, VARIABLES
+from outkey.administration.engine.editing.connections import MOST_LISTED
 from outkey.foundation.core.moments import parse_iso
 from outkey.hosts.cli.declaring import Commands
 from outkey.hosts.cli.input import split_variables
@@ -25,6 +25,7 @@ from outkey.sending.core.connections.connection import (
     ConnectionQuery,
     ConnectionState,
 )
+from outkey.sending.core.connections.entered_facts import VARIABLES
 from outkey.sending.core.connections.facts import connection_facts
 
 if TYPE_CHECKING:

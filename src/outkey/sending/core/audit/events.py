@@ -47,6 +47,8 @@ class Tag(StrEnum):
     CONNECTION_PAUSED = "api:connection:paused"
     CONNECTION_RESUMED = "api:connection:resumed"
     CONNECTION_REMOVED = "api:connection:removed"
+    CONNECTION_LINKED = "api:connection:linked"
+    CONNECTION_CONNECTED = "api:connection:connected"
     LINE_SAVED = "api:line:kept"
     LINE_RENAMED = "api:line:renamed"
     LINE_REMOVED = "api:line:removed"

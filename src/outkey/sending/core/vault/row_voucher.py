@@ -26,6 +26,7 @@ VOUCHED_STATES = frozenset(
     {
         StateKind.API_TOKEN,
         StateKind.API_TOKEN_NAME,
+        StateKind.CONNECT_LINK,
         StateKind.DATABASE,
         StateKind.HOOK_ENDPOINT,
         StateKind.PAIR,
