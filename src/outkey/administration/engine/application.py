@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.administration.core.presets.presets import Preset, PresetMethod
     from outkey.administration.engine.access.api_tokens import ApiTokens
     from outkey.administration.engine.access.user_owners import UserOwners
+    from outkey.administration.engine.connecting.connecting import Connecting
     from outkey.administration.engine.connecting.linking import LinkAdministration
     from outkey.administration.engine.connecting.links import ConnectLinks
     from outkey.administration.engine.editing.administration import Administration
@@ -214,6 +215,17 @@ class Application:
 
         return LinkAdministration(
             self.connections(administration), self.connect_links, self.public_url
+        )
+
+    def connecting(self, new_tokens: Callable[[], Tokens]) -> Connecting:
+        """Return what connects accounts by their links; each try has new tokens."""
+        from outkey.administration.engine.connecting.connecting import (  # noqa: PLC0415
+            ACTOR,
+            Connecting,
+        )
+
+        return Connecting(
+            self.administration(ACTOR), self.connect_links, self.sender, new_tokens
         )
 
     def key_administration(self, administration: Administration) -> KeyAdministration:

@@ -122,7 +122,7 @@ SHAPES: Mapping[StateKind, Shape] = {
         "made_by": is_text,
         "return_url": is_text,
         "allow_other_account": is_flag,
-        "failed": is_count,
+        "tries": is_count,
     },
     StateKind.CONNECT_LINK_HASH: {"link": is_text, "expires_at": is_time},
     StateKind.DATABASE: {},

@@ -29,6 +29,7 @@ class DraftCredentials(NamedTuple):
 
     secrets: Secrets
     tokens: Tokens
+    quotes: bool = False  # whose words may be shown: all secrets are the user's own
 
 
 def prepare_test(
@@ -76,7 +77,7 @@ def prepare_test(
         probe=lambda: sender.connect(configuration, context),
         greet=lambda: sender.connect(_by_tls(configuration), context),
         flush_audit=sender.flush_audit,
-        quotes=draft is None,
+        quotes=draft is None or draft.quotes,
     )
     return ConnectionTest(context, configuration, ports)
 

@@ -92,20 +92,27 @@ class ConnectLinks:
         link = self._open_link(self._read(key), digest)
         return FoundLink(configuration, connection, digest, link)
 
+    def begin_try(self, found: FoundLink) -> None:
+        """Count a try before anything is sent for it, or raise LinkEnded.
+
+        So nobody has more of them by trying in many browsers at the same time.
+        """
+        self._change(
+            found.key, lambda state: self._open_link(state, found.digest).tried()
+        )
+
+    def refuse_ended(self, found: FoundLink) -> None:
+        """Raise LinkEnded if another browser has used the link meanwhile."""
+        self._valid_link(self._read(found.key), found.digest)
+
     def use(self, found: FoundLink) -> None:
         """End a link, or raise LinkEnded if another browser has just done so.
 
         Belongs into the transaction that stores what the link was for.
         """
         self._change(
-            found.key, lambda state: self._open_link(state, found.digest).used()
-        )
-
-    def note_failure(self, found: FoundLink) -> None:
-        """Count a try that failed, or raise LinkEnded."""
-        self._change(
             found.key,
-            lambda state: self._open_link(state, found.digest).after_failure(),
+            lambda state: self._valid_link(state, found.digest).used(),
         )
 
     def remove(self, key: str) -> None:
@@ -125,8 +132,15 @@ class ConnectLinks:
         return self.states.read(_KIND, [key]).get(key, SharedState())
 
     def _open_link(self, state: SharedState, digest: str) -> Link:
+        link = self._valid_link(state, digest)
+        if not link.is_open(digest, self.database.now()):
+            raise LinkEnded
+        return link
+
+    def _valid_link(self, state: SharedState, digest: str) -> Link:
+        """Return a link, also while its last try has not ended."""
         link = read_one("", state, _read_link) if state.generation else None
-        if link is None or not link.is_open(digest, self.database.now()):
+        if link is None or not link.is_valid(digest, self.database.now()):
             raise LinkEnded
         return link
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from outkey.sending.core.connections.connection import Connection
 
 Row = TypeVar("Row", bound=CustomRow)
+_NO_BASE = "https://base.invalid"
 
 
 def with_account(
@@ -73,6 +74,27 @@ def with_account(
         unconnected=configuration,
         variable_error=variable_error,
     )
+
+
+def at_provider(
+    configuration: Configuration,
+    connection: Connection,
+    secrets: Mapping[str, SecretState],
+) -> Configuration:
+    """Return a configuration with an account for its first token, and no request else.
+
+    The token response may have the variables of the Base URL.
+    """
+    without_api = replace(
+        configuration,
+        base_url=_NO_BASE,
+        base=parse_base_url(_NO_BASE),
+        verification=replace(configuration.verification, test_path="/"),
+        headers=(),
+        query=(),
+    )
+    made = with_account(without_api, connection, secrets)
+    return replace(made, unconnected=configuration)
 
 
 def _filled(configuration: Configuration, values: Mapping[str, str]) -> dict[str, Any]:

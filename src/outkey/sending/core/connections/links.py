@@ -17,7 +17,7 @@ PATH = "/connect/"
 RANDOM_BYTES = 32
 DEFAULT_MINUTES = 15
 MOST_MINUTES = 1440
-MOST_TRIES = 10  # that failed
+MOST_TRIES = 10  # that did not connect
 # Until then an ended link is told from one that never was.
 REMEMBERED_SECONDS = 30 * 86_400.0
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -40,20 +40,23 @@ class Link:
     made_by: str
     return_url: str = ""
     allow_other_account: bool = False
-    failed: int = 0  # tries
+    tries: int = 0  # that were begun
+
+    def is_valid(self, digest: str, now: float) -> bool:
+        """Whether this is the link with a hash, and has not expired."""
+        return bool(digest) and self.digest == digest and now < self.expires_at
 
     def is_open(self, digest: str, now: float) -> bool:
-        """Whether this is the link with a hash, and still connects an account."""
-        is_newest = bool(digest) and self.digest == digest
-        return is_newest and now < self.expires_at and self.failed < MOST_TRIES
+        """Whether an account may be connected by the link with a hash."""
+        return self.is_valid(digest, now) and self.tries < MOST_TRIES
 
     def used(self) -> Self:
         """Return the link after an account was connected by it."""
         return replace(self, digest="")
 
-    def after_failure(self) -> Self:
-        """Return the link after a try that failed."""
-        return replace(self, failed=self.failed + 1)
+    def tried(self) -> Self:
+        """Return the link after another try was begun."""
+        return replace(self, tries=self.tries + 1)
 
     def facts(self) -> dict[str, Any]:
         """Return the link as JSON can hold it."""

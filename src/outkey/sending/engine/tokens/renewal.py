@@ -89,6 +89,11 @@ class TokenManager:
         return self._oauth2
 
     @property
+    def basis(self) -> str:
+        """A fingerprint of the settings that a token depends on, in four parts."""
+        return self._source.basis
+
+    @property
     def _oauth2(self) -> OAuth2Source:
         return OAuth2Source(self.context, self.configuration, self.subject)
 
@@ -172,6 +177,7 @@ class TokenManager:
         except errors.TokenEndpointFailed as error:
             result.explain(error)
             raise
+        self.context.note_token(self.configuration, result.response)
 
     # ── the legs of OAuth 1.0a ──────────────────────────────────────────────────────
 
@@ -368,6 +374,7 @@ class TokenManager:
         try:
             result = yield from self._source.request_token(leased, request)
             granted = result.granted(leased, at)
+            self.context.note_token(self.configuration, result.response)
         except (errors.RemoteError, errors.RedirectBlocked) as error:
             response = result.response if result else None
             problem = self._record_failure(leased, error, response)

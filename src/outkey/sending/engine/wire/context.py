@@ -97,6 +97,8 @@ class SendContext:
     known_reads: KnownReads = field(default_factory=KnownReads)
     # With reads: the context that it was made of.
     parent: SendContext | None = None
+    # Called with each response that had a token: variables may be in it.
+    note_token: Callable[[Configuration, Response], None] = lambda *_: None
     # Set by Sender: the search for echoed secrets is built on this class. Without it,
     # a secret is assumed in every response.
     find_echo: Callable[[SendContext, Configuration, Response], bool] = lambda *_: True
