@@ -28,6 +28,7 @@ def first_page(request: HttpRequest) -> HttpResponseBase:
 urlpatterns = [
     path("", first_page),
     path("api/v1/", include("outkey.hosts.django.api.urls")),
+    path("connect/", include("outkey.hosts.django.connect_urls")),
     # Instead of the admin's own:
     path("login/", sign_in),
     path("password_change/", password_change),

@@ -201,6 +201,17 @@ class Preset:
         ]
         return soonest([self.ending, *of_methods])
 
+    def places_of(self, configuration: Configuration) -> Mapping[str, str]:
+        """Return where a user finds the secrets of a configuration, by their names.
+
+        A configuration does not store its method: the first of the same kind counts.
+        """
+        kind = method_of(configuration).name
+        for method in self.methods.values():
+            if method_of(self._example(method)).name == kind:
+                return method.secrets
+        return {}
+
     def _example(self, method: PresetMethod) -> Configuration:
         """Return the configuration of a method with the examples of its variables."""
         values = {

@@ -267,7 +267,8 @@ class PageMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Set the headers of every response that is not a static file."""
         response = self._get_response(request)
-        response["Content-Security-Policy"] = POLICY
+        if not response.has_header("Content-Security-Policy"):
+            response["Content-Security-Policy"] = POLICY
         response["Cache-Control"] = "no-store"
         return response
 

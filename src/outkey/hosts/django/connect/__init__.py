@@ -1,0 +1,1 @@
+"""The connect page: who has a link connects an account, without a user here."""
