@@ -14,6 +14,7 @@ Where to begin, below `outkey.foundation`; nothing is loaded here:
 - `core.secret.Secret`: a value that is masked wherever it is printed
 - `core.permission.Permission`: what a user may do
 - `core.shared_state.StateKind`: the kinds of rows that all processes share
+- `core.shared_state.SharedState`: such a row, with its generation
 - `core.stored_values.is_odd`: whether a stored value could not be read
 - `core.groups.groups_of`: many items in groups, as one statement can hold
 - `core.fields.field_kinds.Field`: a setting: its name, its kind and when it applies

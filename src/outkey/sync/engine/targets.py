@@ -28,18 +28,24 @@ class Targets:
         models: Models,
         tables: StoredTables | None = None,
         files: TargetStore | None = None,
-        refuse: Callable[[str], None] = lambda _target: None,
+        refuse: Callable[[str], None] | None = None,
     ) -> None:
         self._models = models
         self._tables = tables
         self._files = files
-        self._refuse = refuse  # a target that the records must not be used of
+        self._refuse_target = refuse  # of another owner than the user's; None: none
 
     def targets(self) -> Sequence[Target]:
         """Return the targets that are there, with their fields."""
         stores = filter(None, (self._models, self._tables, self._files))
         targets = [target for store in stores for target in store.targets()]
+        if self._refuse_target is None:
+            return targets
         return [target for target in targets if self._admits(target.name)]
+
+    def _refuse(self, target: str) -> None:
+        if self._refuse_target is not None:
+            self._refuse_target(target)
 
     def _admits(self, target: str) -> bool:
         try:

@@ -370,7 +370,9 @@ class Administration:
         connection: str | None = None,
     ) -> TokenActions:
         """Record what a user is about to do with a token, and return the actions."""
-        configuration = require_account(self.registry, name, connection)
+        # A limited user has another registry than the sender.
+        source = self.registry if self.reach.is_limited else sender.configurations
+        configuration = require_account(source, name, connection)
         actions = sender.token_actions(configuration, subject=subject)
         self.note(tag, name, connection=configuration.connection_id)
         return actions

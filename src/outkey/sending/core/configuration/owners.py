@@ -30,7 +30,7 @@ class Reach:
         )
 
     def covers(self, owners: frozenset[str] | None) -> bool:
-        """Whether somebody who is limited to these owners sees no more than this."""
+        """Whether a user or token of these owners sees no more than this."""
         if self.owners is None:
             return True
         return owners is not None and owners <= self.owners
@@ -65,7 +65,7 @@ NOTHING = Reach(owners=frozenset())
 
 
 def read_owners(texts: Iterable[str]) -> frozenset[str] | None:
-    """Return the owners that somebody is limited to; None without any: no limit."""
+    """Return the owners of a limit; None without any, for no limit."""
     owners = frozenset(map(_read_owner, texts))
     return owners or None
 
@@ -75,7 +75,9 @@ def _read_owner(text: str) -> str:
     if not owner:
         raise ConfigError(
             Text("an owner must not be empty"),
-            hint=Text("Leave it out for somebody who sees the configurations of all."),
+            hint=Text(
+                "Leave it out for a user or token that sees the configurations of all."
+            ),
             field="owner",
         )
     return owner

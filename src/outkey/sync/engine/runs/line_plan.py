@@ -47,7 +47,7 @@ class SyncPorts:
     tables: StoredTables | None = None
     files: TargetStore | None = None
     # Refuses a target whose records belong to another owner than the user's.
-    refuse_target: Callable[[str], None] = lambda _target: None
+    refuse_target: Callable[[str], None] | None = None
     pairing: "PairPorts | None" = None  # None: the host has no pairs
     # Whether a pull requests the next page, in a thread, while it writes the last one.
     reads_ahead: bool = False
