@@ -44,7 +44,7 @@ class ConnectionAdministration:
 
     administration: Administration
     clock: Clock
-    links: ConnectLinks
+    links: ConnectLinks | None = None  # None: there are none to end
 
     def page(self, name: str, query: ConnectionQuery) -> list[ConfigurationRow]:
         """Return the rows of some connections of a configuration, by id."""
@@ -155,7 +155,8 @@ class ConnectionAdministration:
             if self.administration.tokens is not None:
                 self.administration.tokens.delete_beside(seen)
             assert seen.connection is not None  # noqa: S101 - for the type checker
-            self.links.remove(link_key(seen.connection.configuration, connection))
+            if self.links is not None:
+                self.links.remove(link_key(seen.connection.configuration, connection))
             registry.remove(seen.account)
 
     def _configuration(self, name: str) -> Configuration:
