@@ -328,6 +328,8 @@ def test_each_command_uses_the_account_that_it_names(
         assert books.json("preview", "books", *account)["url"].endswith("/basic")
         assert books.json("test", "books", *account)["ok"]
         assert set(server.accepted) == {user}
+        shown = books.json("connection", "show", "books", connection)
+        assert shown["last_used_at"] >= shown["connected_at"]
         server.accepted.clear()
 
 

@@ -228,6 +228,29 @@ def test_the_test_of_an_account_is_stored_and_recorded_with_it(
     assert (fact["configuration"], fact["connection"]) == ("books", "acme:1")
 
 
+def test_it_is_stored_when_the_api_last_accepted_an_account(books: Books) -> None:
+    def last_used(name: str) -> float | None:
+        row = books.accounts.row("books", name)
+        assert row.connection is not None
+        return row.connection.last_used_at
+
+    assert last_used("acme:1") is None
+    books.send("acme:1", "/basic")
+    used = last_used("acme:1")
+    assert used is not None
+    books.send("acme:1", "/basic")
+    assert last_used("acme:1") == used  # not each request writes
+    books.execute(
+        "UPDATE configuration SET connection ="
+        " json_set(connection, '$.last_used_at', 7.0) WHERE connection_id = 'acme:1'"
+    )
+    fresh = open_application(books.home)
+    fresh.gateway.send("books", "GET", "/basic", connection="acme:1")
+    fresh.gateway.close()
+    assert (last_used("acme:1") or 0.0) >= used
+    assert last_used("acme:2") is None
+
+
 def test_a_test_without_the_account_has_that_as_its_cause(
     books: Books, server: Server
 ) -> None:

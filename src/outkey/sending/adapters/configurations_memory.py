@@ -70,6 +70,10 @@ class MemoryConfigurations:
             if stored is not None:
                 is_same = stored.revision == revision
                 moment = at if is_same else None
+                connection = stored.connection
+                if connection is not None and connection.is_use_to_note(at):
+                    used = replace(connection, last_used_at=at)
+                    stored = replace(stored, connection=used)
                 self._change(stored, lambda health: health.after_success(moment))
 
     def pause(self, name: str, at: float) -> None:

@@ -502,7 +502,7 @@ class ConfigurationRegistry:
             is_same = row.revision == revision
             return row.health.after_success(at if is_same else None)
 
-        self._change_count(name, health_after_success)
+        self._change_count(name, health_after_success, used_at=at)
 
     def pause(self, name: str, at: float) -> None:
         """Stop sending, unless the credentials were replaced in the meantime."""
@@ -526,7 +526,10 @@ class ConfigurationRegistry:
         return [name for _, name in sorted(tested)[:limit]]
 
     def _change_count(
-        self, name: str, step: Callable[[ConfigurationRow], Health]
+        self,
+        name: str,
+        step: Callable[[ConfigurationRow], Health],
+        used_at: float | None = None,
     ) -> ConfigurationRow | None:
         """Write what a step makes of refusals and pause, and return the row then.
 
@@ -534,14 +537,17 @@ class ConfigurationRegistry:
         """
         cached = self._cache.pop(name, None)
         if cached is not None:
-            changed = replace(cached.row, health=step(cached.row))
+            changed = _row_after(cached.row, step, used_at)
             is_changed = changed.stamp != cached.row.stamp
             if is_changed and self._storage.configurations.swap(cached.row, changed):
                 return changed
-        return self._change_health(name, step)
+        return self._change_health(name, step, used_at)
 
     def _change_health(
-        self, name: str, step: Callable[[ConfigurationRow], Health]
+        self,
+        name: str,
+        step: Callable[[ConfigurationRow], Health],
+        used_at: float | None = None,
     ) -> ConfigurationRow | None:
         """Write what a step makes of the health, and return the row then.
 
@@ -554,7 +560,7 @@ class ConfigurationRegistry:
             rows = configurations.find(names=[name])
             if not rows:
                 return None
-            changed = replace(rows[0], health=step(rows[0]))
+            changed = _row_after(rows[0], step, used_at)
             if changed == rows[0]:
                 return changed
             if configurations.swap(rows[0], changed):
@@ -636,6 +642,16 @@ class ConfigurationRegistry:
 
     def _delete_secret(self, record: str, field: str) -> None:
         self._apply(delete_all(self._storage.secrets.read([record], field)))
+
+
+def _row_after(
+    row: ConfigurationRow,
+    step: Callable[[ConfigurationRow], Health],
+    used_at: float | None,
+) -> ConfigurationRow:
+    """Return a row with the health that a step makes, after a use if there was one."""
+    changed = replace(row, health=step(row))
+    return changed if used_at is None else changed.after_use(used_at)
 
 
 def _is_new_record(text: str) -> bool:

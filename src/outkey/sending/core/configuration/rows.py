@@ -215,6 +215,13 @@ class ConfigurationRow:
             connection = replace(connection, connected_at=obtained_at)
         return replace(self, health=health, connection=connection)
 
+    def after_use(self, at: float) -> "ConfigurationRow":
+        """Return the row after the API has accepted a request of an account."""
+        connection = self.connection
+        if connection is None or not connection.is_use_to_note(at):
+            return self
+        return replace(self, connection=replace(connection, last_used_at=at))
+
     def after_rename(self, name: str, at: float) -> "ConfigurationRow":
         """Return the row with another name; it remembers the one before."""
         former_names = read_former_names(self.settings.get(_FORMER_NAMES, ()))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 # No configuration has a name that begins so.
 _MARK = "\n"
+USE_SECONDS = 60.0  # how exactly it is stored when a connection was used last
 
 
 class ConnectionState(StrEnum):
@@ -42,6 +43,11 @@ class Connection:
     created_at: float | None = None
     connected_at: float | None = None  # when it first had all that it needs
     last_used_at: float | None = None
+
+    def is_use_to_note(self, at: float) -> bool:
+        """Whether a use is stored: not each one, so that not every request writes."""
+        noted = self.last_used_at
+        return noted is None or not 0 <= at - noted < USE_SECONDS
 
     def protected_facts(self) -> list[object]:
         """Return what decides whose account it is, and where secrets are sent."""

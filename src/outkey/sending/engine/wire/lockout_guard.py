@@ -63,7 +63,9 @@ class LockoutGuard:
                     self.store.pause(name, now)
             elif status < 400 and cause is None:
                 current = self.store.get(name)
-                if current.refused or current.paused or not current.is_proved:
+                account = current.connection
+                is_new = account is not None and account.is_use_to_note(now)
+                if is_new or current.refused or current.paused or not current.is_proved:
                     self.store.note_accepted(name, configuration.revision, now)
         except OutkeyError:
             return  # the response itself is worth more than the count

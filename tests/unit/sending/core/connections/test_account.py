@@ -12,6 +12,7 @@ from outkey.foundation.core.errors import (
     SecretUnreadable,
 )
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.configurations_memory import MemoryConfigurations
 from outkey.sending.core.configuration.checks import (
     configuration_findings,
     refuse_unsendable,
@@ -19,10 +20,11 @@ from outkey.sending.core.configuration.checks import (
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader, TokenHeader
 from outkey.sending.core.configuration.health import Health
-from outkey.sending.core.configuration.rows import new_connection_row
+from outkey.sending.core.configuration.rows import new_connection_row, new_row
 from outkey.sending.core.configuration.secret_state import SecretState
 from outkey.sending.core.connections.account import with_account
 from outkey.sending.core.connections.connection import (
+    USE_SECONDS,
     Connection,
     ConnectionState,
     account_name,
@@ -31,6 +33,7 @@ from outkey.sending.core.connections.connection import (
     parse_account_name,
     row_of_record,
 )
+from outkey.sending.engine.wire.lockout_guard import LockoutGuard
 
 ORIGIN = "https://api.example:443"
 RECORD = "0" * 32
@@ -241,3 +244,31 @@ def test_findings_about_the_settings_are_not_about_a_missing_account() -> None:
     view = with_account(books(connections="required"), replace(ACME, username=""), {})
     findings = configuration_findings(view, lambda _: Secret("x"), now=0.0)
     assert "W002" in {finding.id for finding in findings}
+
+
+def test_a_use_is_stored_now_and_then() -> None:
+    unused = new_connection_row(books(), ACME, "r", {})
+    used = unused.after_use(100.0)
+    assert used.connection is not None
+    assert used.connection.last_used_at == 100.0
+    assert used.after_use(100.0 + USE_SECONDS / 2) == used
+    later = used.after_use(100.0 + USE_SECONDS).connection
+    assert later is not None
+    assert later.last_used_at == 100.0 + USE_SECONDS
+    # The clock was set back.
+    assert used.after_use(1.0) != used
+    configuration = new_row(books(), "r")
+    assert configuration.after_use(100.0) == configuration
+
+
+def test_in_memory_an_accepted_request_replaces_the_account_now_and_then() -> None:
+    view = with_account(books(), ACME, secrets("password"))
+    store = MemoryConfigurations([books(), view])
+    guard = LockoutGuard(store)
+    for at in (100.0, 101.0):
+        guard.record_status(view, 200, at)
+        used = store.get(view.account)
+        assert used.connection is not None
+        assert used.connection.last_used_at == 100.0
+    guard.record_status(view, 200, 102.0)
+    assert store.get(view.account) is used
