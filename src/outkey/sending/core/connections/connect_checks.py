@@ -50,7 +50,7 @@ def refuse_unusable_connections(configuration: Configuration) -> None:
     if configuration.connections is Connections.NONE:
         if configuration.connect.variables:
             raise BY_PATH[VARIABLES].refuse(
-                Text("needs Connections, which is none"),
+                Text("must be empty without connections"),
                 hint=Text("Set Connections (connections) to optional or required."),
             )
         return
