@@ -7,6 +7,9 @@ import pytest
 
 from outkey.administration.core.document.document import parse_document
 from outkey.administration.core.document.export import render
+from outkey.administration.engine.editing.applied_connections import (
+    is_about_connection,
+)
 from outkey.administration.engine.editing.applying import Applied, warnings_error
 from outkey.foundation.core.errors import (
     BackendUnknown,
@@ -191,6 +194,7 @@ def test_a_reference_that_cannot_be_read_is_a_warning_with_its_place(
     findings = {finding.field: finding for _, finding in apply(books, ACME).findings}
     finding = findings["connection.acme:1.password"]
     assert (finding.id, finding.level) == ("E-secret_missing", "warning")
+    assert is_about_connection(finding)
     assert "connection.acme:2.password" not in findings
 
 

@@ -11,7 +11,6 @@ from outkey.sending.core.configuration.configuration import (
     known_names,
 )
 from outkey.sending.core.configuration.connect_settings import CLIENT_ID, USERNAME
-from outkey.sending.core.configuration.custom_rows import is_row_secret
 from outkey.sending.core.configuration.fields import BY_PATH, FIELDS
 from outkey.sending.core.connections.variables import check_variable, variable_field
 
@@ -128,8 +127,6 @@ def refuse_secret_of_others(
     if is_shared:
         message = Text("the secret is the configuration's, and not of an account")
         hint = Text("Name it in the table of the configuration instead.")
-    elif is_row_secret(secret) and not similar:
-        hint = Text("Add a secret row of this name to the configuration first.")
     elif similar:
         hint = Text("Did you mean {name}?", name=similar[0])
     raise ConfigError(message, hint=hint, field=f"{place}{secret}")

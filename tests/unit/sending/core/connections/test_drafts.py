@@ -240,3 +240,9 @@ def test_a_variable_that_leads_elsewhere_is_refused() -> None:
     assert error.field
     assert "no URL" not in str(error)
     assert connected(read(acme_table, settings))
+
+
+def test_without_a_similar_secret_those_of_accounts_are_named() -> None:
+    error = refusal('[configuration.books.connection.acme]\n"query:zzz" = "env:A"')
+    assert "header:X-Key" in str(error.hint)
+    assert "X-App-Key" not in str(error.hint)
