@@ -500,3 +500,12 @@ def test_no_change_of_an_account_confirms_what_was_changed_outside(
         401,
     }
     fresh.gateway.close()
+
+
+def test_the_secrets_of_accounts_move_to_a_new_key(books: Books) -> None:
+    steps = books.application.key_administration(books.administration)
+    steps.promote(steps.add())
+    assert sum(steps.rewrap()) == 3  # two passwords and the key of the application
+    fresh = open_application(books.home).gateway
+    assert fresh.send("books", "GET", "/basic", connection="acme:2").status == 200
+    fresh.close()
