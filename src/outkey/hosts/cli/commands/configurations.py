@@ -213,7 +213,7 @@ def export(
     """Write configurations as a TOML document.
 
     References are written as they are, and stored secrets as comments. Connections are
-    left out without --connections.
+    omitted without --connections.
     """
     from outkey.administration.core.document.export import render
 
