@@ -12,3 +12,10 @@ def test_a_link_connects_an_account_without_a_user(tmp_path: Path) -> None:
         "browser/connect_pages", tmp_path / "home", settings=SETTINGS
     )
     assert "/connect/" not in done.stderr
+
+
+def test_a_user_connects_an_account_by_agreeing_at_the_provider(tmp_path: Path) -> None:
+    done = assert_program_passes(
+        "browser/connect_consent", tmp_path / "home", settings=SETTINGS
+    )
+    assert "/connect/" not in done.stderr

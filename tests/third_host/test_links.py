@@ -22,6 +22,7 @@ from outkey.sending.core.connections.links import (
     MOST_TRIES,
     LinkEnded,
     LinkUnknown,
+    digest_of,
 )
 from third_host.database import SqliteDatabase
 from third_host.host import open_application
@@ -82,7 +83,7 @@ def test_a_link_is_for_its_connection_which_is_created_with_it(shop: Shop) -> No
     token = link.url.rpartition("/")[2]
     assert link.url.startswith(f"{PUBLIC_URL}/connect/")
     assert len(token) == 43
-    found = shop.application.connect_links.find(token)
+    found = shop.application.connect_links.find(digest_of(token))
     assert found.connection == "acme"
     assert found.link.return_url == "https://app.example/settings/books"
     assert found.link.expires_at == link.expires_at
@@ -113,30 +114,30 @@ def test_a_new_link_ends_the_earlier_ones_of_its_connection(shop: Shop) -> None:
     first, other, second = shop.token(), shop.token(connection="b"), shop.token()
     links = shop.application.connect_links
     with pytest.raises(LinkEnded):
-        links.find(first)
-    assert links.find(second).connection == "acme"
-    assert links.find(other).connection == "b"
+        links.find(digest_of(first))
+    assert links.find(digest_of(second)).connection == "acme"
+    assert links.find(digest_of(other)).connection == "b"
 
 
 def test_of_two_who_use_a_link_one_wins(shop: Shop) -> None:
     token = shop.token()
     here, there = shop.application.connect_links, shop.open().connect_links
-    mine, theirs = here.find(token), there.find(token)
+    mine, theirs = here.find(digest_of(token)), there.find(digest_of(token))
     there.use(theirs)
     with pytest.raises(LinkEnded):
         here.use(mine)
     with pytest.raises(LinkEnded):
-        here.find(token)
+        here.find(digest_of(token))
 
 
 def test_a_link_ends_after_ten_tries_that_failed(shop: Shop) -> None:
     links = shop.application.connect_links
     token = shop.token()
-    found = links.find(token)
+    found = links.find(digest_of(token))
     for _ in range(MOST_TRIES):
-        links.begin_try(links.find(token))
+        links.begin_try(links.find(digest_of(token)))
     with pytest.raises(LinkEnded):
-        links.find(token)
+        links.find(digest_of(token))
     with pytest.raises(LinkEnded):
         links.begin_try(found)
     links.use(found)  # the last try may still succeed
@@ -148,25 +149,25 @@ def test_a_link_expires(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     now = links.database.now()
     monkeypatch.setattr(type(links.database), "now", lambda _self: now + 61)
     with pytest.raises(LinkEnded):
-        links.find(token)
+        links.find(digest_of(token))
     monkeypatch.setattr(type(links.database), "now", lambda _self: now + 40 * 86_400)
     shop.token(connection="b")  # forgets those that ended long ago
     with pytest.raises(LinkUnknown):
-        links.find(token)
+        links.find(digest_of(token))
 
 
 @pytest.mark.parametrize("token", ["", "x" * 42, "x" * 43, "é" * 43, "../" + "x" * 40])
 def test_another_text_is_not_a_link(shop: Shop, token: str) -> None:
     shop.token()
     with pytest.raises(LinkUnknown):
-        shop.application.connect_links.find(token)
+        shop.application.connect_links.find(digest_of(token))
 
 
 def test_a_removed_connection_has_no_link_any_more(shop: Shop) -> None:
     token = shop.token()
     shop.application.connections(shop.administration).remove("books", "acme")
     with pytest.raises(LinkEnded):
-        shop.application.connect_links.find(token)
+        shop.application.connect_links.find(digest_of(token))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,7 @@ def test_a_link_that_is_changed_in_the_database_does_not_work(
         " WHERE kind = 'connect_link'"
     )
     with pytest.raises(SecretUnreadable):
-        shop.open().connect_links.find(token)
+        shop.open().connect_links.find(digest_of(token))
 
 
 def test_a_hash_that_is_written_into_the_database_leads_nowhere(shop: Shop) -> None:
@@ -197,7 +198,7 @@ def test_a_hash_that_is_written_into_the_database_leads_nowhere(shop: Shop) -> N
         " WHERE kind = 'connect_link_hash'"
     )
     with pytest.raises(LinkEnded):
-        shop.open().connect_links.find(other)
+        shop.open().connect_links.find(digest_of(other))
 
 
 def test_a_link_that_was_used_is_not_brought_back(shop: Shop) -> None:
@@ -206,12 +207,12 @@ def test_a_link_that_was_used_is_not_brought_back(shop: Shop) -> None:
     with closing(sqlite3.connect(shop.home / "data" / "host.sqlite3")) as database:
         query = "SELECT * FROM state WHERE kind = 'connect_link'"
         (row,) = database.execute(query).fetchall()
-        links.use(links.find(token))
+        links.use(links.find(digest_of(token)))
         database.execute("DELETE FROM state WHERE kind = 'connect_link'")
         database.execute("INSERT INTO state VALUES (?, ?, ?, ?)", row)
         database.commit()
     with pytest.raises(SecretUnreadable):
-        shop.open().connect_links.find(token)
+        shop.open().connect_links.find(digest_of(token))
 
 
 def test_a_return_url_outside_of_the_policy_is_refused(shop: Shop) -> None:

@@ -34,6 +34,8 @@ def test_only_these_files_reveal_a_secret() -> None:
         "sync/adapters/tables/databases.py",  # a driver takes the URL as it is
         "sending/adapters/transport/tls_context.py",
         "sending/adapters/transport/transport_sockets.py",
+        # What a consent is about, which is sealed beside what was entered.
+        "administration/engine/connecting/consents.py",
         "webhooks/adapters/webhook_vault.py",  # the key that seals bodies
         "sending/core/request/sent_secrets.py",
         "sending/core/oauth2/jwt.py",

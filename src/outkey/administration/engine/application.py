@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.administration.engine.access.api_tokens import ApiTokens
     from outkey.administration.engine.access.user_owners import UserOwners
     from outkey.administration.engine.connecting.connecting import Connecting
+    from outkey.administration.engine.connecting.consents import ConnectConsents
     from outkey.administration.engine.connecting.linking import LinkAdministration
     from outkey.administration.engine.connecting.links import ConnectLinks
     from outkey.administration.engine.editing.administration import Administration
@@ -227,6 +228,12 @@ class Application:
         return Connecting(
             self.administration(ACTOR), self.connect_links, self.sender, new_tokens
         )
+
+    def connect_consents(self, new_tokens: Callable[[], Tokens]) -> ConnectConsents:
+        """Return what connects accounts by the consent of their users."""
+        from outkey.administration.engine.connecting.consents import ConnectConsents  # noqa: PLC0415
+
+        return ConnectConsents(self.connecting(new_tokens), self.public_url)
 
     def key_administration(self, administration: Administration) -> KeyAdministration:
         """Return the key rotation actions."""

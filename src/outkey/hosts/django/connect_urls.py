@@ -2,7 +2,10 @@
 
 from django.urls import path
 
-from outkey.hosts.django.connect.views import connect_page
+from outkey.hosts.django.connect.views import callback, connect_page
 
 # A path of more segments is no link, and must not be in the log either.
-urlpatterns = [path("<path:token>", connect_page, name="outkey_connect")]
+urlpatterns = [
+    path("callback", callback, name="outkey_connect_callback"),
+    path("<path:token>", connect_page, name="outkey_connect"),
+]

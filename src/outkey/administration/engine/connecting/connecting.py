@@ -28,7 +28,7 @@ from outkey.sending.core.connections.connect_form import (
     read_entered,
 )
 from outkey.sending.core.connections.connection import account_name
-from outkey.sending.core.connections.links import LinkEnded, LinkUnknown
+from outkey.sending.core.connections.links import LinkEnded, LinkUnknown, digest_of
 from outkey.sending.core.connections.return_urls import return_url_with
 from outkey.sending.core.vault.voucher import CONNECTION
 
@@ -82,18 +82,26 @@ class Connecting:
 
     def open(self, token: str) -> OpenedLink:
         """Return what a link is for, or raise LinkUnknown or LinkEnded."""
-        found = self.links.find(token)
-        registry = self.administration.registry
-        names = registry.names_of([found.configuration])
-        if found.configuration not in names:
+        return self.open_by_hash(digest_of(token))
+
+    def open_by_hash(self, digest: str) -> OpenedLink:
+        """Return what a link is for, by the hash of its characters."""
+        found = self.links.find(digest)
+        unconnected = self.configuration_of(found.configuration)
+        if unconnected is None:
             raise LinkUnknown
         try:
-            unconnected = registry.get(names[found.configuration])
             account = account_name(found.configuration, found.connection)
             seen = self.administration.current(account)
         except (UnknownConfiguration, UnknownConnection):
             raise LinkEnded from None
         return OpenedLink(found, seen, unconnected)
+
+    def configuration_of(self, record: str) -> Configuration | None:
+        """Return the configuration with an id as it is stored now, if there is one."""
+        registry = self.administration.registry
+        name = registry.names_of([record]).get(record)
+        return None if name is None else registry.get(name)
 
     def connect(self, opened: OpenedLink, values: Mapping[str, str]) -> str:
         """Connect the account with what was entered; return where the browser goes.
@@ -103,12 +111,12 @@ class Connecting:
         """
         candidate = self.candidate(opened, self.read(opened, values))
         self.links.begin_try(opened.found)
-        with _failures():
-            self._refuse_changed(opened)
+        with failures():
+            self.refuse_changed(opened)
             candidate.request_token()
             candidate.read_token_variables()
             candidate.request_variables()
-            self._refuse_other_account(opened, candidate)
+            self.refuse_other_account(opened, candidate)
             candidate.test()
         return self.store(opened, candidate)
 
@@ -135,7 +143,7 @@ class Connecting:
             self.new_tokens(),
         )
 
-    def _refuse_changed(self, opened: OpenedLink) -> None:
+    def refuse_changed(self, opened: OpenedLink) -> None:
         """Refuse an account whose facts were changed in the database.
 
         Storing it would vouch for them.
@@ -143,7 +151,8 @@ class Connecting:
         self.administration.secrets.refuse_changed_settings(opened.seen)
 
     @staticmethod
-    def _refuse_other_account(opened: OpenedLink, candidate: Candidate) -> None:
+    def refuse_other_account(opened: OpenedLink, candidate: Candidate) -> None:
+        """Refuse another account than before, unless the link allows one."""
         if not opened.found.link.allow_other_account:
             candidate.refuse_other_account(opened.connection)
 
@@ -194,7 +203,7 @@ class Connecting:
 
 
 @contextmanager
-def _failures() -> Iterator[None]:
+def failures() -> Iterator[None]:
     """Turn what ends a try into why the account could not be connected.
 
     The storage of outkey is no reason that concerns whoever connects it.

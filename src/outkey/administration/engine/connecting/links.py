@@ -81,9 +81,8 @@ class ConnectLinks:
             self.states.put(_BY_HASH, {link.digest: pointer})
         return token, link
 
-    def find(self, token: str) -> FoundLink:
-        """Return an open link by its characters, or raise LinkUnknown or LinkEnded."""
-        digest = digest_of(token)
+    def find(self, digest: str) -> FoundLink:
+        """Return an open link by its hash, or raise LinkUnknown or LinkEnded."""
         pointer = self.states.read(_BY_HASH, [digest]).get(digest)
         key = read_one(digest, pointer, _read_pointer) if pointer else None
         if key is None:

@@ -34,6 +34,10 @@ _BEGIN_AGAIN = Text("Open the configuration and press Connect again.")
 Parameters = Mapping[str, Sequence[str]]  # of the URL that the browser came back to
 
 
+def _random_state() -> str:
+    return secrets.token_urlsafe(32)
+
+
 class PendingConsent(TypedDict):
     """A consent that a user has begun, as a host's session stores it."""
 
@@ -59,6 +63,7 @@ class Consents:
     user: str
     derive: Callable[[str], bytes]
     now: Callable[[], float]
+    new_state: Callable[[], str] = _random_state
 
     def begin(self, actions: TokenActions, redirect_url: str) -> str:
         """Begin a consent, and return the URL where the user agrees.
@@ -67,7 +72,7 @@ class Consents:
         """
         configuration = actions.configuration
         pending = PendingConsent(
-            state=secrets.token_urlsafe(32),
+            state=self.new_state(),
             version=configuration.version,
             began=self.now(),
             user=self.user,
