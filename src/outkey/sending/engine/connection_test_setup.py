@@ -29,7 +29,9 @@ class DraftCredentials(NamedTuple):
 
     secrets: Secrets
     tokens: Tokens
-    quotes: bool = False  # whose words may be shown: all secrets are the user's own
+    # Whether they are stored if the test succeeds, with the token that it leaves. They
+    # are those of whoever reads the result, which may quote the API.
+    becomes_stored: bool = False
 
 
 def prepare_test(
@@ -59,7 +61,8 @@ def prepare_test(
         )
     limits = replace(configuration.limits, retries=0)
     configuration = replace(configuration, limits=limits)
-    is_unsaved_consent = draft is not None and configuration.needs_consent
+    loses_token = draft is not None and not draft.becomes_stored
+    is_unsaved_consent = loses_token and configuration.needs_consent
     consent_field = (
         "oauth1.request_url" if configuration.uses_oauth1 else "oauth2.grant"
     )
@@ -77,7 +80,7 @@ def prepare_test(
         probe=lambda: sender.connect(configuration, context),
         greet=lambda: sender.connect(_by_tls(configuration), context),
         flush_audit=sender.flush_audit,
-        quotes=draft is None or draft.quotes,
+        quotes=draft is None or draft.becomes_stored,
     )
     return ConnectionTest(context, configuration, ports)
 

@@ -140,8 +140,8 @@ class Candidate:
     # ── the token ───────────────────────────────────────────────────────────────────
 
     def request_token(self) -> None:
-        """Request the first token with what was entered, if there is one to request."""
-        if not self.unconnected.fetches_token or self.unconnected.needs_consent:
+        """Request the first token with what was entered, where there is one."""
+        if not self.unconnected.fetches_token:
             return
         view = (
             self.configuration() if self.unconnected.uses_login else self.at_provider()
@@ -232,7 +232,7 @@ class Candidate:
         """Send the test request with what was entered, or raise why it failed."""
         view = self.configuration()
         self._adopt_token(view)
-        draft = DraftCredentials(self.secrets, self.tokens, quotes=True)
+        draft = DraftCredentials(self.secrets, self.tokens, becomes_stored=True)
         report = prepare_test(self.sender, view, draft).run()
         if not report.ok:
             raise failed_test(report)

@@ -20,3 +20,9 @@ def refuse_unconnectable(configuration: Configuration) -> None:
         ),
         field="oauth2.grant",
     )
+
+
+def is_connected_by_consent(configuration: Configuration) -> bool:
+    """Whether a user agrees at the provider, instead of entering credentials here."""
+    grant = configuration.oauth2.grant
+    return configuration.uses_oauth2 and grant is Grant.AUTHORIZATION_CODE

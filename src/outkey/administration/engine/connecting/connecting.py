@@ -12,6 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from outkey.administration.engine.connecting.candidate import Candidate
+from outkey.administration.engine.connecting.connectable import (
+    is_connected_by_consent,
+)
 from outkey.administration.engine.connecting.failures import TryFailed, failed_try
 from outkey.administration.engine.editing.changes import destinations_of
 from outkey.foundation.core.errors import (
@@ -56,6 +59,11 @@ class OpenedLink(NamedTuple):
         """The account."""
         assert self.seen.connection is not None  # noqa: S101 - for the type checker
         return self.seen.connection
+
+    @property
+    def needs_consent(self) -> bool:
+        """Whether a user agrees at the provider, instead of entering credentials."""
+        return is_connected_by_consent(self.unconnected)
 
     @property
     def entries(self) -> list[Entry]:

@@ -79,7 +79,7 @@ def connect_page(request: HttpRequest, token: str) -> HttpResponse:
     values = request.POST.dict()
     try:
         with _limited_tries():
-            if opened.unconnected.needs_consent:
+            if opened.needs_consent:
                 return _leave(request, opened, values)
             url = connecting.connect(opened, values)
     except InvalidEntries as invalid:
@@ -176,7 +176,7 @@ def _form(
     """Return the page with its form, after a try with why that did not connect."""
     inputs = list(_inputs(opened, values or {}, errors or {}))
     name = opened.unconnected.name
-    has_consent = opened.unconnected.needs_consent
+    has_consent = opened.needs_consent
     context = {
         "title": _("Connect %s") % name,
         "name": name,
