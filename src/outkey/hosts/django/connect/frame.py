@@ -95,7 +95,7 @@ def _response_of(
             request,
             {
                 "title": _("There is no such link"),
-                "text": _("The address may not be complete."),
+                "text": _("The URL may not be complete."),
                 "advice": _("Open the link again, or ask for a new one."),
             },
             status=404,
