@@ -14,6 +14,7 @@ from outkey.sending.core.oauth2.grants import DeviceCode
 from outkey.sending.engine.tokens.actions import TokenActions
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
+from third_host.database import SqliteDatabase
 from third_host.test_connections import DOCUMENT, Server
 from third_host.test_third_host import Commands
 
@@ -539,3 +540,22 @@ def test_a_script_runs_for_an_account(operator: Operator, server: Server) -> Non
     operator.connect("acme", "ann", "of-ann")
     trial = operator.json("script", "run", "books", "--connection", "acme")
     assert trial["headers"] == [{"name": "X-User", "length": len("ann")}]
+
+
+def test_a_token_of_an_account_that_was_changed_outside_is_found_and_deleted(
+    operator: Operator, spar: Spar
+) -> None:
+    connect_crm(operator, spar, "client_credentials")
+    account = ("books", "--connection", "acme")
+    operator.json("token", "renew", *account)
+    rows = operator.application.vouched_rows
+    assert rows.changed() == []
+    database = SqliteDatabase(operator.home / "data" / "host.sqlite3")
+    with database.transaction():
+        database.write("UPDATE token SET facts = json_set(facts, '$.dead', 1)")
+    (changed,) = rows.changed()
+    assert changed.name.kind == "token"
+    operator("request", "books", "/oauth/api", "--connection", "acme", code=5)
+    rows.delete(changed)
+    request = ("request", "books", "/oauth/api", "--connection", "acme")
+    assert operator.json(*request)["status"] == 200

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from outkey.foundation.core.errors import OutkeyError, SecretUnreadable
+from outkey.foundation.core.fields.choices import Connections
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.sending.adapters.vouching.vouched_states import (
     MISSING_DECIDES,
     VOUCHER,
     VouchedStates,
 )
+from outkey.sending.core.connections.connection import ConnectionQuery
 from outkey.sending.core.vault.envelope import TokenRow
 from outkey.sending.core.vault.row_voucher import (
     TOKEN_KIND,
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
     from outkey.sending.core.configuration.configuration import Configuration
     from outkey.sending.ports.storage import ConfigurationRows, TokenRows
     from outkey.sync.ports.sync import LineRows
+
+
+_PAGE = 1000  # connections that are read at once
 
 
 class VouchedTables:
@@ -55,14 +61,29 @@ class VouchedTables:
         return Counter(voucher.key for voucher in vouchers if voucher is not None)
 
     def token_owners(self) -> Iterator[Configuration]:
-        """Yield the configurations that may have a token."""
+        """Yield the configurations that may have a token, also those of accounts."""
         for row in self.configurations.find():
             try:
                 configuration = row.configuration({})
             except OutkeyError:
                 continue  # no token is used for what cannot be read
-            if configuration.fetches_token:
-                yield configuration
+            if not configuration.fetches_token:
+                continue
+            yield configuration
+            if configuration.connections is not Connections.NONE:
+                yield from self._accounts(configuration)
+
+    def _accounts(self, configuration: Configuration) -> Iterator[Configuration]:
+        """Yield a configuration with each of its accounts, page by page."""
+        query = ConnectionQuery(limit=_PAGE)
+        while rows := self.configurations.connections(configuration.record, query):
+            for row in rows:
+                with suppress(OutkeyError):
+                    yield row.configuration({}, unconnected=configuration)
+            last = rows[-1].connection
+            if last is None:
+                return
+            query = query._replace(after=last.id)
 
     def _vouchers(self) -> Iterator[object]:
         for kind in VOUCHED_STATES:
@@ -167,5 +188,10 @@ class VouchedRows:
                 yield ChangedRow(RowName(TOKEN_KIND, owner.record), token, owner.name)
 
     def _owner(self, name: RowName) -> Configuration | None:
-        rows = self._tables.configurations.find(records=[name.key])
-        return rows[0].configuration({}) if rows else None
+        found = self._tables.configurations.find
+        for row in found(records=[name.key]):
+            if row.connection is None:
+                return row.configuration({})
+            for parent in found(records=[row.connection.configuration]):
+                return row.configuration({}, unconnected=parent.configuration({}))
+        return None
