@@ -285,7 +285,7 @@ def run(
     *,
     stdin: str = "",
     folder: Path | None = None,
-    timeout: float = 60,
+    timeout: float = 300,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, and return what it printed."""
     with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:

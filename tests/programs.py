@@ -29,7 +29,7 @@ def assert_program_passes(
     *arguments: str | Path,
     settings: Mapping[str, str] = NO_SETTINGS,
     stdin: str = "",
-    timeout: float = 120,
+    timeout: float = 600,
 ) -> subprocess.CompletedProcess[str]:
     """Run a program that opens a home, and return what it printed.
 

@@ -115,6 +115,8 @@ NOT_PAGES: Final = {
     "outkey_webhook_secret": POST_ONLY,
     "outkey_webhook_replay": POST_ONLY,
     "outkey_webhook_offer": REDIRECT,
+    "outkey_connect": TESTED_ELSEWHERE,
+    "outkey_connect_callback": TESTED_ELSEWHERE,
     "outkey_run_cancel": POST_ONLY,
     "outkey_run_retry": POST_ONLY,
     "outkey_run_rejected": POST_ONLY,

@@ -221,6 +221,8 @@ NAMED = {
 OTHERS = re.compile(r"auth_|demo_|index$|app_list$|autocomplete$|jsi18n$|view_on_site$")
 # Signing in and out, one's own password, and the first page of the menu.
 OWN = {"login", "logout", "password_change", "password_change_done", "index"}
+# For users of a connect link, who do not sign in: tests/browser/test_connect_pages.py.
+OWN |= {"outkey_connect", "outkey_connect_callback"}
 
 
 class Page(NamedTuple):
