@@ -11,6 +11,7 @@ PAGES = Path(outkey.__file__).parent / "hosts" / "django" / "pages"
 WHOLE_TABLES = {
     "access.py",  # `visible` itself
     "home.py",  # the chart, which is not for limited users
+    "configurations/listed_rows.py",  # what belongs to rows that are visible
     "configurations/page.py",  # the number of good requests, which is 0 for these
     "installation/data_protection.py",  # not for limited users
 }

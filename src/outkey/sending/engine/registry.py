@@ -22,7 +22,6 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.clock import Clock
-from outkey.sending.core.configuration.checks import refuse_without_connections
 from outkey.sending.core.configuration.configuration import (
     Configuration,
     kept_secrets,
@@ -45,6 +44,9 @@ from outkey.sending.core.connections.connection import (
     parse_account_name,
 )
 from outkey.sending.core.connections.ids import check_connection_id
+from outkey.sending.core.connections.naming import (
+    refuse_without_connections,
+)
 from outkey.sending.core.rotation.credential_sets import CredentialSets
 from outkey.sending.core.vault.versions import (
     SecretLabel,

@@ -13,7 +13,6 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import Change, Tag
-from outkey.sending.core.configuration.checks import refuse_without_connections
 from outkey.sending.core.connections.account import with_account
 from outkey.sending.core.connections.connection import (
     Connection,
@@ -25,6 +24,9 @@ from outkey.sending.core.connections.entered_facts import (
 )
 from outkey.sending.core.connections.facts import account_facts
 from outkey.sending.core.connections.ids import check_connection_id
+from outkey.sending.core.connections.naming import (
+    refuse_without_connections,
+)
 from outkey.sending.core.vault.voucher import CONNECTION
 
 if TYPE_CHECKING:

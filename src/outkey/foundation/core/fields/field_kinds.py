@@ -22,9 +22,9 @@ from outkey.foundation.core.origin import (
     parse_endpoint,
     parse_proxy_url,
 )
+from outkey.foundation.core.placeholders import sample_of
 from outkey.foundation.core.script_syntax import check_script
 from outkey.foundation.core.text import Text, build_text
-from outkey.foundation.core.url_samples import sample_of
 
 # Also what controls a terminal (C1) or changes the direction of a text.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

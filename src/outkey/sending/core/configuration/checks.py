@@ -15,11 +15,9 @@ from urllib.parse import parse_qsl
 from outkey.foundation.core.errors import (
     AuthenticationRequired,
     ConfigError,
-    ConnectionMissing,
     EgressDenied,
     InactiveConfiguration,
     OutkeyError,
-    UnknownConnection,
     paused_connection,
     repeated,
 )
@@ -40,9 +38,9 @@ from outkey.foundation.core.findings.checks import (
 )
 from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.origin import Origin, build_target, endpoint_origin
+from outkey.foundation.core.placeholders import sample_of
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
-from outkey.foundation.core.url_samples import sample_of
 from outkey.sending.core.configuration.body_credentials import credentials_in_body
 from outkey.sending.core.configuration.configuration import (
     PRIVATE_KEY,
@@ -68,6 +66,7 @@ from outkey.sending.core.connections.connect_checks import (
     refuse_unusable_connections,
 )
 from outkey.sending.core.connections.connection import Connection
+from outkey.sending.core.connections.naming import refuse_missing_connection
 from outkey.sending.core.connections.variables import missing_variable
 from outkey.sending.core.login.checks import in_braces, refuse_unusable_login
 from outkey.sending.core.login.requests import login_request
@@ -205,22 +204,6 @@ TOKEN_TRIMMED = Check(
 VALUE_TRIMMED = Check(
     "N001", Level.NOTICE, "surrounding spaces were removed from the value", ""
 )
-
-
-def refuse_missing_connection(configuration: Configuration) -> None:
-    """Raise ConnectionMissing where a connection must be named and none was."""
-    if configuration.needs_connection:
-        raise ConnectionMissing(field="connection")
-
-
-def refuse_without_connections(configuration: Configuration) -> None:
-    """Raise UnknownConnection if a configuration has no connections at all."""
-    if configuration.connections is Connections.NONE:
-        raise UnknownConnection(
-            Text("the configuration has no connections"),
-            hint=Text("Set Connections (connections) to optional or required first."),
-            field="connections",
-        )
 
 
 def refuse_unsendable(configuration: Configuration) -> None:

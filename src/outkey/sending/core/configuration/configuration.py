@@ -26,9 +26,9 @@ from outkey.foundation.core.origin import (
     parse_base_url,
     parse_endpoint,
 )
+from outkey.foundation.core.placeholders import placeholders_in, sample_of
 from outkey.foundation.core.script_syntax import asks_for_secret
 from outkey.foundation.core.text import Text
-from outkey.foundation.core.url_samples import sample_of
 from outkey.sending.core.configuration.aws_checks import refuse_odd_aws
 from outkey.sending.core.configuration.connect_settings import (
     is_secret_of_account,
@@ -76,7 +76,6 @@ from outkey.sending.core.connections.allowed_origins import (
 )
 from outkey.sending.core.connections.connection import Connection, account_name
 from outkey.sending.core.connections.url_templates import changes_origin
-from outkey.sending.core.login.template import placeholders_in
 from outkey.sending.core.request.headers import (
     check_name,
     check_value,

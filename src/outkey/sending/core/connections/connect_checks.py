@@ -5,6 +5,7 @@ from operator import attrgetter
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.choices import Connections
 from outkey.foundation.core.origin import endpoint_origin
+from outkey.foundation.core.placeholders import placeholders_in
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import (
     FILLED_ENDPOINTS,
@@ -25,7 +26,6 @@ from outkey.sending.core.connections.variables import (
     check_path_template,
     refuse_undeclared,
 )
-from outkey.sending.core.login.template import placeholders_in
 
 VARIABLES = "connect.variables"
 ALLOWED = "allowed_origins"

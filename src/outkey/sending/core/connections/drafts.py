@@ -7,7 +7,6 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.field_kinds import refuse_unknown_keys
 from outkey.foundation.core.text import Text
 from outkey.foundation.core.toml.text import toml_key, toml_value
-from outkey.sending.core.configuration.checks import refuse_without_connections
 from outkey.sending.core.configuration.configuration import (
     Configuration,
     with_references,
@@ -29,6 +28,9 @@ from outkey.sending.core.connections.entered_facts import (
     secrets_of_accounts,
 )
 from outkey.sending.core.connections.ids import check_connection_id
+from outkey.sending.core.connections.naming import (
+    refuse_without_connections,
+)
 
 SECTION = "connection"  # in the table of a configuration
 _SECRETS = tuple(dict.fromkeys(field.secret_name for field in FIELDS if field.secret))

@@ -11,8 +11,8 @@ from functools import lru_cache
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.origin import parse_endpoint
+from outkey.foundation.core.placeholders import PLACEHOLDER, placeholders_in
 from outkey.foundation.core.text import Text
-from outkey.foundation.core.url_samples import PLACEHOLDER
 from outkey.sending.core.connections.variables import (
     Values,
     fill_segments,
@@ -21,7 +21,6 @@ from outkey.sending.core.connections.variables import (
     refuse_undeclared,
     value_of,
 )
-from outkey.sending.core.login.template import placeholders_in
 from outkey.sending.core.request.dot_segments import has_parent_segment
 
 # Scheme, host, what follows it up to the path (a port, or what is refused), path, rest.

@@ -12,9 +12,8 @@ from urllib.parse import unquote
 
 from outkey.foundation.core.errors import ConfigError, VariableMissing
 from outkey.foundation.core.fields.field_kinds import CONTROL
+from outkey.foundation.core.placeholders import PLACEHOLDER, placeholders_in
 from outkey.foundation.core.text import Text
-from outkey.foundation.core.url_samples import PLACEHOLDER
-from outkey.sending.core.login.template import placeholders_in
 from outkey.sending.core.request.dot_segments import has_parent_segment
 from outkey.sending.core.request.message import percent_encoded
 

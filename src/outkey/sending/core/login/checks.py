@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from outkey.foundation.core.errors import ConfigError, HeaderFormatError
 from outkey.foundation.core.fields.choices import BodyFormat, StepFormat
+from outkey.foundation.core.placeholders import placeholders_in
 from outkey.foundation.core.text import Text
 from outkey.foundation.core.xml_document import NotReadable, parse_xml
 from outkey.sending.core.configuration.configuration import (
@@ -22,10 +23,7 @@ from outkey.sending.core.login.requests import (
 )
 from outkey.sending.core.login.responses import named_part
 from outkey.sending.core.login.steps import StepPlace, location_of, places_of
-from outkey.sending.core.login.template import (
-    has_encoded_placeholder,
-    placeholders_in,
-)
+from outkey.sending.core.login.template import has_encoded_placeholder
 from outkey.sending.core.request.headers import (
     check_name,
     check_value,

@@ -5,13 +5,14 @@ from contextlib import contextmanager
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.origin import Location, build_target
+from outkey.foundation.core.placeholders import placeholders_in
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import (
     SECRETS_OF_LOGIN,
     Configuration,
 )
 from outkey.sending.core.login.failures import LOGIN_PATH
-from outkey.sending.core.login.template import CONTENT_TYPES, fill, placeholders_in
+from outkey.sending.core.login.template import CONTENT_TYPES, fill
 from outkey.sending.core.oauth2.grants import common_headers
 from outkey.sending.core.oauth2.token import AccessToken, TokenContent
 from outkey.sending.core.request.assembly import SecretOpener, with_rows

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from outkey.foundation.core.errors import ConfigError, drop_traceback
 from outkey.foundation.core.fields.choices import StepFormat
 from outkey.foundation.core.origin import Location, build_target, parse_endpoint
+from outkey.foundation.core.placeholders import placeholders_in
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.xml_document import NotReadable, parse_xml
 from outkey.sending.core.configuration.configuration import (
@@ -30,7 +31,6 @@ from outkey.sending.core.login.template import (
     fill,
     fill_target,
     fill_text,
-    placeholders_in,
 )
 from outkey.sending.core.oauth2.grants import common_headers
 from outkey.sending.core.request.assembly import (

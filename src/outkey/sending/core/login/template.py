@@ -8,9 +8,9 @@ from xml.sax.saxutils import escape
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.choices import BodyFormat, StepFormat
+from outkey.foundation.core.placeholders import PLACEHOLDER
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
-from outkey.foundation.core.url_samples import PLACEHOLDER
 from outkey.sending.core.request.dot_segments import has_parent_segment
 from outkey.sending.core.request.message import percent_encoded
 
@@ -29,12 +29,6 @@ CONTENT_TYPES: Mapping[BodyFormat | StepFormat, str] = {
     BodyFormat.FORM: "application/x-www-form-urlencoded",
     StepFormat.XML: "application/xml",
 }
-
-
-def placeholders_in(*templates: str) -> list[str]:
-    """Return the names of the placeholders in templates, each once, in order."""
-    names = [name for text in templates for name in PLACEHOLDER.findall(text)]
-    return list(dict.fromkeys(names))
 
 
 def has_encoded_placeholder(target: str) -> bool:

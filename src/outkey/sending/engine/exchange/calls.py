@@ -6,8 +6,10 @@ from typing import TypedDict
 from outkey.foundation.core.fields.field_kinds import check_method
 from outkey.foundation.core.origin import Params
 from outkey.foundation.core.secret import Secret
-from outkey.sending.core.configuration.checks import refuse_missing_connection
 from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.connections.naming import (
+    refuse_missing_connection,
+)
 from outkey.sending.core.request.assembly import Call, encode_body
 from outkey.sending.ports.sending import Configurations
 

@@ -15,7 +15,6 @@ from outkey.foundation.core.secret import MASK, Secret
 from outkey.foundation.core.text import NO_TEXT, Text
 from outkey.sending.core.configuration.checks import (
     configuration_findings,
-    refuse_missing_connection,
 )
 from outkey.sending.core.configuration.configuration import (
     TOKEN_PLACEHOLDER,
@@ -23,6 +22,9 @@ from outkey.sending.core.configuration.configuration import (
     Configuration,
 )
 from outkey.sending.core.configuration.custom_rows import PLACEHOLDER
+from outkey.sending.core.connections.naming import (
+    refuse_missing_connection,
+)
 from outkey.sending.core.request.assembly import Call, authenticated_request
 from outkey.sending.core.request.challenge import CREDENTIAL_WORDS
 from outkey.sending.core.request.message import Header, Request, Source

@@ -14,9 +14,11 @@ from outkey.foundation.core.origin import parse_url
 from outkey.foundation.core.script_syntax import Example, check_imports, examples
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
-from outkey.sending.core.configuration.checks import refuse_missing_connection
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.drafts import naming
+from outkey.sending.core.connections.naming import (
+    refuse_missing_connection,
+)
 from outkey.sending.core.request.assembly import call_of_test
 from outkey.sending.core.request.message import Request
 from outkey.sending.core.request.script import (

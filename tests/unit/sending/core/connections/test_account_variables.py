@@ -10,7 +10,7 @@ from outkey.foundation.core.errors import (
     OutkeyError,
     VariableMissing,
 )
-from outkey.foundation.core.url_samples import NOWHERE, sample_of
+from outkey.foundation.core.placeholders import NOWHERE, sample_of
 from outkey.sending.core.configuration.checks import refuse_unsendable
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter

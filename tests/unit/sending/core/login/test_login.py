@@ -17,6 +17,7 @@ from outkey.foundation.core.errors import (
     TokenEndpointFailed,
 )
 from outkey.foundation.core.fields.choices import BodyFormat, ExpiryUnit
+from outkey.foundation.core.placeholders import placeholders_in
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.checks import (
     NO_USERNAME,
@@ -32,7 +33,7 @@ from outkey.sending.core.login.requests import (
     refresh_request,
 )
 from outkey.sending.core.login.responses import cookie_value, lifetime_of, read_login
-from outkey.sending.core.login.template import fill, placeholders_in
+from outkey.sending.core.login.template import fill
 from outkey.sending.core.oauth2.responses import TokenResponse, reason_of
 from outkey.sending.core.oauth2.token import TokenContent
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders

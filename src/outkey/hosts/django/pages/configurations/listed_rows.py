@@ -13,7 +13,6 @@ from django.db.models import Q
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.choices import AuthenticationType, TokenSourceKind
 from outkey.hosts.django import models
-from outkey.hosts.django.pages.access import visible
 from outkey.sending.adapters.vouching.vouched_states import VOUCHER
 from outkey.sending.core.configuration.rows import read_query
 from outkey.sending.core.oauth2.token import TokenState
@@ -29,12 +28,10 @@ def rows_with_key(rows: Sequence[models.Configuration]) -> set[UUID]:
     ]
     if not untyped:
         return set()
-    headers = visible(models.HeaderRow).filter(configuration__in=untyped, secret=True)
+    headers = models.HeaderRow.objects.filter(configuration__in=untyped, secret=True)
     keyed = set(headers.values_list("configuration_id", flat=True))
-    settings = (
-        visible(models.Configuration)
-        .filter(pk__in=untyped)
-        .values_list("pk", "settings__query")
+    settings = models.Configuration.objects.filter(pk__in=untyped).values_list(
+        "pk", "settings__query"
     )
     for record, query in settings:
         with suppress(ConfigError):
@@ -50,7 +47,7 @@ def ends_of_tokens(rows: Sequence[models.Configuration]) -> dict[UUID, float]:
         return {}
     is_fetched = Q(configuration__settings__token_source__in=FETCHED)
     is_session = Q(configuration__authentication_type=AuthenticationType.AWS_SIGV4)
-    tokens = visible(models.Token).filter(
+    tokens = models.Token.objects.filter(
         is_fetched | is_session, pk__in=fetching, sealed__isnull=False
     )
     ends = {}

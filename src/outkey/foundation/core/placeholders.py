@@ -1,4 +1,4 @@
-"""URLs with placeholders, while the values of these are not known."""
+"""Placeholders in texts, and URLs with them while their values are not known."""
 
 import re
 
@@ -20,3 +20,9 @@ def sample_of(template: str) -> str:
     if PLACEHOLDER.search(origin):
         origin = NOWHERE
     return origin + PLACEHOLDER.sub("x", path)
+
+
+def placeholders_in(*templates: str) -> list[str]:
+    """Return the names of the placeholders in templates, each once, in order."""
+    names = [name for text in templates for name in PLACEHOLDER.findall(text)]
+    return list(dict.fromkeys(names))
