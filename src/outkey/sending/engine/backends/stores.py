@@ -323,13 +323,14 @@ class CachedStores:
             flight.error = error
         finally:
             with memory.lock:
-                memory.state = object()
                 if flight.entry is not None:
                     if len(memory.entries) >= _MOST_CACHED:
                         memory.entries.clear()
                     memory.entries[key] = flight.entry
                 elif not isinstance(flight.error, BackendUnavailable):
                     memory.entries.pop(key, None)  # it may not be used any more
+                # After the change: who has the new state must not have a former value.
+                memory.state = object()
                 del memory.flights[key]
             flight.done.set()
 

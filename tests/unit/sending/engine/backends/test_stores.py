@@ -186,6 +186,22 @@ def test_the_state_of_the_stores_changes_with_values_and_settings_alone(
     assert len({id(state) for state in states}) == 3
 
 
+def test_the_state_that_follows_a_change_is_not_seen_before_it(world: World) -> None:
+    seen: list[object] = []
+
+    class Entries(dict[object, object]):
+        """The cache, which another thread looks at just before it is changed."""
+
+        def __setitem__(self, key: object, entry: object) -> None:
+            seen.append(world.stores.state())
+            super().__setitem__(key, entry)
+
+    world.stores._memory.entries = Entries()  # type: ignore[assignment]
+    world.open()
+    assert len(seen) == 1
+    assert world.stores.state() is not seen[0]
+
+
 def test_settings_that_have_changed_void_what_was_read(world: World) -> None:
     world.open()
     world.vault.change()
